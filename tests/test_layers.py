@@ -235,7 +235,7 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
     """Everybody else writes to the lake of the settings, which in a sandbox is the sandbox's own."""
     naming = [str(path.relative_to(PACKAGE)) for path in FILES if "settings.production" in path.read_text()]
     assert naming == [
-        "airflow/telling/lineage.py",
+        "airflow/telling/stage_lineage.py",
         "cli/common/request.py",
         "run/clearing/sandboxes.py",
         "run/intervals/retake.py",

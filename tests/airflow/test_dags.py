@@ -197,7 +197,7 @@ def probe(dags: Path) -> dict:
     ],
 )
 def test_airflow_leaves_every_retry_to_the_restart_strategy(built, restart, retries, first_delay):
-    from stagehold.airflow.context.retry import StrategyRetryPolicy
+    from stagehold.airflow.context.task_retries import StrategyRetryPolicy
     from stagehold.airflow.dag.compile import compile_pipeline
 
     for task in compile_pipeline(built({"restart": restart} if restart else {})).tasks:
@@ -242,7 +242,7 @@ def test_tasks_take_slots_of_the_pool_where_slots_are_set(built):
 
 def test_too_few_slots_for_an_eager_pipeline_are_an_import_error(built):
     from stagehold.airflow.dag.compile import compile_pipeline
-    from stagehold.errors import ScheduleRefused
+    from stagehold.errors.spec_errors import ScheduleRefused
 
     refusal = r"its 3 tasks start at once and take 3 slots, but there are 2\. .*STAGEHOLD_SPARK_SLOTS to 3"
     with pytest.raises(ScheduleRefused, match=refusal):

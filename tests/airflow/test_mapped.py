@@ -88,7 +88,7 @@ def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped
     from airflow.utils.session import create_session
 
     from stagehold.airflow.runs.dag_runs import read_dag_run
-    from stagehold.ledger import Ledger
+    from stagehold.ledger.ledger import Ledger
     from stagehold.settings import load_settings
 
     make_dag_run(mapped_dag, "manual__1", {"second": "upstream_failed"})
@@ -108,7 +108,7 @@ def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped
 def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(mapped_dag, api, bearer, monkeypatch):
     from tests.airflow.made_runs import fill_ledger
 
-    from stagehold.airflow.answering.server import server_ledger
+    from stagehold.airflow.answering.api_server import server_ledger
 
     monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
     server_ledger.cache_clear()

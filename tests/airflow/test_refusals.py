@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.airflow.made_runs import make_sources, switch
 
-from stagehold.errors import AirflowRefused
+from stagehold.errors.service_errors import AirflowRefused
 from stagehold.local.airflow_client import AirflowClient
 from stagehold.settings import load_settings
 

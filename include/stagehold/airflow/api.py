@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,22 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from stagehold.airflow.answering.access import MAY_SEE_PIPELINES
-from stagehold.airflow.answering.body_limit import BodyLimit
-from stagehold.airflow.answering.problems import RESPONSES, answer_with_problems
-from stagehold.airflow.backfill.routes import router as backfill_routes
-from stagehold.airflow.gates.routes import router as gate_routes
-from stagehold.airflow.overview.routes import router as overview_routes
-from stagehold.airflow.overview.visible import visible_pipelines
-from stagehold.airflow.pipeline_page.history_routes import router as history_routes
-from stagehold.airflow.pipeline_page.routes import router as pipeline_routes
-from stagehold.airflow.run_page.routes import router as run_routes
-from stagehold.airflow.savepoints.routes import router as savepoint_routes
+from stagehold.airflow.answering.problems import RESPONSES, BodyLimit, answer_with_problems
+from stagehold.airflow.answering.response_model import ResponseModel
+from stagehold.airflow.overview.overview_routes import router as overview_routes
+from stagehold.airflow.overview.visible_pipelines import visible_pipelines
+from stagehold.airflow.pipeline_page.backfill_routes import router as backfill_routes
+from stagehold.airflow.pipeline_page.pipeline_routes import router as pipeline_routes
+from stagehold.airflow.pipeline_page.savepoint_routes import router as savepoint_routes
+from stagehold.airflow.run_page.gate_routes import router as gate_routes
+from stagehold.airflow.run_page.run_routes import router as run_routes
 from stagehold.spec.pipeline import Pipeline
 
 WEB = Path(__file__).resolve().parents[1] / "web"
 MOST_BYTES = 64 * 1024  # of a request; ours need a few
 
 
-@dataclass(frozen=True)
-class PipelineLine:
+class PipelineLine(ResponseModel):
     name: str
     schedule: str | None
     stages: tuple[str, ...]
@@ -53,7 +50,8 @@ def describe(request: Request) -> dict[str, Any]:
 
 
 def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
-    return PipelineLine(pipeline.name, pipeline.schedule, tuple(stage.name for stage in pipeline.stages))
+    stages = tuple(stage.name for stage in pipeline.stages)
+    return PipelineLine(name=pipeline.name, schedule=pipeline.schedule, stages=stages)
 
 
 class FreshFiles(StaticFiles):
@@ -75,7 +73,6 @@ def create_api() -> FastAPI:
     api.include_router(gate_routes)
     api.include_router(pipeline_routes)
     api.include_router(backfill_routes)
-    api.include_router(history_routes)
     api.add_middleware(BodyLimit, most_bytes=MOST_BYTES)
     answer_with_problems(api)
     # Public, like Airflow's own scripts: the files hold no data.

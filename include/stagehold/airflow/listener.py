@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, asked_restore, order_asked
+from stagehold.airflow.context.settled_wish import REMARKS, noted, settled_wish
 from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
-from stagehold.airflow.restores.params import INTERVAL, AskedRestore
-from stagehold.airflow.restores.requests import asked_restore, order_asked
-from stagehold.airflow.restores.settled_wish import REMARKS, noted, settled_wish
 from stagehold.chronicle.chronicle import open_ledger
-from stagehold.errors import InvalidInterval, InvalidParameter
+from stagehold.errors.request_errors import InvalidInterval, InvalidParameter
 from stagehold.run.planning.restoring import why_all_is_computed
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline

@@ -52,7 +52,7 @@ class StageholdPlugin(AirflowPlugin):
 
     @property
     def operator_extra_links(self) -> list[Any]:  # type: ignore[override]
-        from stagehold.airflow.runs.links import REGION_LINKS
+        from stagehold.airflow.runs.region_links import REGION_LINKS
 
         return [*REGION_LINKS]
 

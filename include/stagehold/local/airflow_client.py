@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
-from stagehold.airflow.answering.answers import Refusal
+from stagehold.airflow.answering.http_refusal import Refusal
 from stagehold.errors import AirflowRefused, AirflowSilent, NotInTime
 from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
 from stagehold.settings import Settings

@@ -153,7 +153,7 @@ def test_the_code_tab_follows_an_edit(synced_airflow, project):
 
 def test_a_folder_of_pipelines_will_do_and_one_without_any_is_refused(synced_airflow, project):
     from stagehold.airflow.dag.project_dags import project_dags
-    from stagehold.errors import InvalidArgument
+    from stagehold.errors.request_errors import InvalidArgument
 
     assert list(project_dags(project / "include" / "pipelines")) == ["small"]
     with pytest.raises(InvalidArgument, match="stagehold init PATH"):

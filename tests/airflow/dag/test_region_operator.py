@@ -11,15 +11,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from stagehold.errors import (
-    InputsNeverCame,
-    LedgerUnavailable,
-    ProcessTerminated,
-    SparkUnavailable,
-    StageFailed,
-    UnknownCheckpoint,
-    UnknownName,
-)
+from stagehold.errors.ledger_errors import LedgerUnavailable
+from stagehold.errors.request_errors import UnknownCheckpoint, UnknownName
+from stagehold.errors.run_errors import InputsNeverCame, ProcessTerminated
+from stagehold.errors.spark_errors import SparkUnavailable
+from stagehold.errors.stage_errors import StageFailed
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import Share
 from stagehold.run.planning.task import RegionOutcome

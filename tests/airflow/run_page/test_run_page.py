@@ -20,7 +20,7 @@ from tests.airflow.made_runs import (
     spoil,
 )
 
-from stagehold.airflow.run_page import stages
+from stagehold.airflow.run_page import stage_cells
 from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
@@ -317,7 +317,7 @@ def test_a_thousand_partitions_are_a_strip(page, half_done):
 @pytest.fixture
 def in_strips(monkeypatch):
     """Stages of 16 partitions are as many as can be seen at a glance."""
-    monkeypatch.setattr(stages, "MOST_CELLS", 8)
+    monkeypatch.setattr(stage_cells, "MOST_CELLS", 8)
 
 
 def test_a_part_of_a_strip_opens_as_squares_by_mouse_and_keyboard(page, in_strips, half_done):

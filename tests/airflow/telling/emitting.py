@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 
-from stagehold.airflow.telling.lineage import emit_lineage
-from stagehold.airflow.telling.work_done import work_since
+from stagehold.airflow.telling.stage_lineage import emit_lineage
+from stagehold.airflow.telling.task_work import work_since
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, Run, RunState, Severity
 from stagehold.model.standing import PartitionState

@@ -8,8 +8,7 @@ pytestmark = pytest.mark.airflow
 
 from tests.ledger.samples import record  # noqa: E402
 
-from stagehold.airflow.telling.asset_facts import asset_facts  # noqa: E402
-from stagehold.airflow.telling.work_done import StageWork  # noqa: E402
+from stagehold.airflow.telling.task_work import StageWork, asset_facts  # noqa: E402
 from stagehold.model.standing import (  # noqa: E402
     DeclaredStage,
     PartitionState,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 pytestmark = pytest.mark.airflow
 
-from stagehold.airflow.telling.completions import BEFORE_ALL, completion_by  # noqa: E402
+from stagehold.airflow.telling.task_work import BEFORE_ALL, completion_by  # noqa: E402
 from stagehold.model.records import Attempt, AttemptState  # noqa: E402
 
 START = datetime(2026, 11, 20, 3, tzinfo=UTC)

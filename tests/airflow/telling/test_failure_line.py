@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.errors import GateBlocked, SparkUnavailable, StageFailed
+from stagehold.errors.gate_errors import GateBlocked
+from stagehold.errors.spark_errors import SparkUnavailable
+from stagehold.errors.stage_errors import StageFailed
 from stagehold.run.delivery.wave import WavePlace, in_wave
 
 pytestmark = pytest.mark.airflow

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stagehold.airflow.telling.work_done import StageWork
+from stagehold.airflow.telling.task_work import StageWork
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import Cell, GateResult, PartitionRecord, Severity
 from stagehold.model.standing import PartitionState

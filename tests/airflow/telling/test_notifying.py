@@ -8,7 +8,7 @@ import pytest
 from tests.airflow.telling.test_news import news
 from tests.spec.samples import VALID, Project
 
-from stagehold.errors import InvalidSpec
+from stagehold.errors.spec_errors import InvalidSpec
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import Hook
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request, status
+from fastapi import FastAPI, HTTPException, Request, status
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
+from starlette.exceptions import HTTPException as AnyHttpException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stagehold.airflow.answering.answers import PROBLEM_JSON
+from stagehold.airflow.answering.http_refusal import PROBLEM_JSON
 
 SHOWN = 60  # characters of a field's name, which the caller chose
 UNEXPECTED = (
@@ -43,7 +44,7 @@ class ProblemAnswer(JSONResponse):
 
 def answer_with_problems(api: FastAPI) -> None:
     """Whatever a route raises becomes such an answer."""
-    api.add_exception_handler(HTTPException, _refused)
+    api.add_exception_handler(AnyHttpException, _refused)
     api.add_exception_handler(RequestValidationError, _not_understood)
     api.add_exception_handler(Exception, _unexpected)
 
@@ -54,7 +55,7 @@ def problem_answer(code: int, detail: str, errors: list[dict[str, Any]] | None =
 
 
 async def _refused(request: Request, error: Exception) -> ProblemAnswer:  # noqa: ARG001
-    assert isinstance(error, HTTPException)
+    assert isinstance(error, AnyHttpException)
     answer = problem_answer(error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
     return answer
@@ -75,3 +76,47 @@ async def _unexpected(request: Request, error: Exception) -> ProblemAnswer:  # n
 
 def _field(found: dict[str, Any]) -> dict[str, Any]:
     return {"type": found["type"], "loc": [str(part)[:SHOWN] for part in found["loc"]], "msg": found["msg"]}
+
+
+CLOSED = {"Connection": "close"}  # else the server takes all of it, to throw it away
+
+
+class BodyLimit:
+    """Refuses a request whose body is larger than ``most_bytes``:
+    at its header, or where what arrives passes the limit.
+    """
+
+    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+        self.app, self.most_bytes = app, most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+        elif _declared_bytes(scope) > self.most_bytes:
+            answer = problem_answer(status.HTTP_413_CONTENT_TOO_LARGE, self._text)
+            answer.headers.update(CLOSED)
+            await answer(scope, receive, send)
+        else:
+            await self.app(scope, self._counted(receive), send)
+
+    def _counted(self, receive: Receive) -> Receive:
+        arrived = 0
+
+        async def counted() -> Message:
+            nonlocal arrived
+            message = await receive()
+            arrived += len(message.get("body", b""))
+            if arrived > self.most_bytes:
+                raise HTTPException(status.HTTP_413_CONTENT_TOO_LARGE, self._text, CLOSED)
+            return message
+
+        return counted
+
+    @property
+    def _text(self) -> str:
+        return f"The request is larger than {self.most_bytes} bytes and was not read."
+
+
+def _declared_bytes(scope: Scope) -> int:
+    declared = dict(scope["headers"]).get(b"content-length", b"0")
+    return int(declared) if declared.isdigit() else 0

@@ -1,1 +1,1 @@
-"""What does a task learn from Airflow of the run that it belongs to?"""
+"""What does a task learn from Airflow of the run that it belongs to, and what was asked of that run?"""

@@ -4,7 +4,7 @@ edges where a region reads another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param
 
-from stagehold.airflow.context.retry import retry_arguments
+from stagehold.airflow.context.restore_requests import ALLOW_NON_RESTORED, INTERVAL, RESTORE, RESTORE_FROM_STAGE
+from stagehold.airflow.context.task_retries import retry_arguments
+from stagehold.airflow.dag.dag_pages import PipelineDag, dag_documentation, task_documentation, write_code_page
+from stagehold.airflow.dag.form_choices import offered_intervals, offered_savepoints
 from stagehold.airflow.dag.region_operator import TAG, RegionOperator
-from stagehold.airflow.project.code_page import PipelineDag, write_code_page
-from stagehold.airflow.project.declared import dag_arguments, task_arguments
-from stagehold.airflow.project.documentation import dag_documentation, task_documentation
-from stagehold.airflow.restores.offered import offered_intervals, offered_savepoints
-from stagehold.airflow.restores.params import ALLOW_NON_RESTORED, INTERVAL, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST
-from stagehold.errors import StageholdError
+from stagehold.errors.base import StageholdError
 from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.plan.split.regions import Region, stage_regions
@@ -31,6 +29,7 @@ from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.settings import PROJECT, SPARK_POOL, Settings
 from stagehold.spec.loading.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.airflow_settings import CALLBACKS, DagSettings, TaskSettings
 from stagehold.spec.settings.run_settings import ScheduleMode
 from stagehold.spec.suites import is_of_python
 
@@ -241,3 +240,54 @@ def _compiled(loaded: Pipeline, settings: Settings, offered: Offered, place: str
 def _declared_param(default: Any) -> Param:
     kind = JSON_TYPES.get(type(default))
     return Param(default, type=kind) if kind else Param(default)
+
+
+OF_THE_DAG = ("description", "owner_links", "max_active_runs", "max_active_tasks")
+OF_THE_DAG_TOO = ("max_consecutive_failed_dag_runs", "is_paused_upon_creation")
+OTHER_NAMES = {
+    "display_name": "dag_display_name",
+    "on_run_success_callback": "on_success_callback",
+    "on_run_failure_callback": "on_failure_callback",
+}
+
+
+@dataclass(frozen=True)
+class ProjectFunction:
+    """A function of the project that Airflow calls; imported when it is called, so that a DAG file imports no job."""
+
+    reference: str
+    project: str
+
+    def __call__(self, context: Any) -> None:
+        from stagehold.spark.session.project_modules import load_function
+
+        function: Callable[[Any], Any] = load_function(self.reference, Path(self.project))
+        function(context)
+
+
+def dag_arguments(pipeline: Pipeline, project: str) -> dict[str, Any]:
+    """Of the DAG alone; tags and what is not said are left to the caller and to Airflow."""
+    said = _said(pipeline.airflow, project)
+    arguments = {name: said[name] for name in (*OF_THE_DAG, *OF_THE_DAG_TOO) if name in said}
+    return arguments | {theirs: said[ours] for ours, theirs in OTHER_NAMES.items() if ours in said}
+
+
+def task_arguments(pipeline: Pipeline, region: Region, project: str) -> dict[str, Any]:
+    """What the region's stages say; the pipeline's word counts where they say nothing."""
+    said = _said(pipeline.airflow, project)
+    for name in region.stages:
+        said |= _said(pipeline.stage(name).airflow, project)
+    return {name: value for name, value in said.items() if name in TaskSettings.model_fields}
+
+
+def _said(section: DagSettings | TaskSettings, project: str) -> dict[str, Any]:
+    given: Mapping[str, Any] = {name: getattr(section, name) for name in section.model_fields_set}
+    return {
+        name: _functions(value, project) if name in CALLBACKS else value
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def _functions(references: Sequence[str], project: str) -> list[ProjectFunction]:
+    return [ProjectFunction(one, project) for one in references]

@@ -8,7 +8,8 @@ from pathlib import Path
 from airflow.sdk import DAG
 
 from stagehold.airflow.dag.compile import compile_folder
-from stagehold.errors import InvalidArgument, StageholdError
+from stagehold.errors.base import StageholdError
+from stagehold.errors.request_errors import InvalidArgument
 from stagehold.settings import load_settings
 from stagehold.spec.loading.loader import pipeline_files
 

@@ -15,12 +15,13 @@ from airflow.sdk import BaseOperator, DagRunState
 from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.context.asked_end import asked_end
-from stagehold.airflow.context.intervals import interval_of, ledger_run_id
-from stagehold.airflow.context.retry import retry_arguments
-from stagehold.airflow.restores.params import INTERVAL, AskedRestore
-from stagehold.airflow.restores.settled_wish import remarks_in
+from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore
+from stagehold.airflow.context.run_names import interval_of, ledger_run_id
+from stagehold.airflow.context.settled_wish import remarks_in
+from stagehold.airflow.context.task_retries import retry_arguments
 from stagehold.airflow.telling.outlets import outlets_of
-from stagehold.errors import InvalidInterval, InvalidParameter, ProcessTerminated, UnknownName
+from stagehold.errors.request_errors import InvalidInterval, InvalidParameter, UnknownName
+from stagehold.errors.run_errors import ProcessTerminated
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.partition_set import Share
 from stagehold.plan.split.regions import Region, stage_regions
@@ -82,8 +83,8 @@ class RegionOperator(BaseOperator):
 
     def execute(self, context: Context) -> dict[str, float]:
         # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
+        from stagehold.airflow.context.run_names import run_tab
         from stagehold.airflow.telling.failure_line import ending_in_one_line
-        from stagehold.airflow.telling.tab import run_tab
 
         for remark in remarks_in(context["dag_run"].conf):
             self.log.info("%s", remark)
@@ -146,7 +147,7 @@ class RegionOperator(BaseOperator):
 
     def _restored(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionTask:
         """The task with the request that all tasks of this start of the run work for, if there is one."""
-        from stagehold.airflow.restores.requests import order_asked, started_restore
+        from stagehold.airflow.context.restore_requests import order_asked, started_restore
         from stagehold.chronicle.chronicle import open_ledger
         from stagehold.run.journal.endings import recorded
         from stagehold.run.planning.named_snapshots import settled

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from stagehold.airflow.overview.overview_responses import IntervalMark, NewestInterval, PipelineRow
 from stagehold.ledger.across.pipelines import Place
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Run, RunState
@@ -40,46 +41,6 @@ _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": 
 
 
 @dataclass(frozen=True)
-class IntervalMark:
-    """An interval, and the newest run for it."""
-
-    interval: str
-    word: RunWord
-    run_id: str
-    started_at: datetime
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True)
-class NewestInterval:
-    """The interval that is the newest by its date, as far as the ledger alone can tell. ``state`` is None while nothing
-    is recorded. Of all ``partitions`` that it is to have, ``done`` ones are consumable or were released since nobody
-    needs them any more; ``text`` says it, with what the others are.
-    """
-
-    mark: IntervalMark
-    state: IntervalState | None
-    consumable: int
-    done: int
-    partitions: int
-    text: str
-
-
-@dataclass(frozen=True)
-class PipelineRow:
-    """One pipeline. ``due`` is told when it is overdue; ``marks`` are of its newest intervals, the oldest first."""
-
-    name: str
-    schedule: str | None
-    paused: bool
-    standing: PipelineStanding
-    active: int
-    due: datetime | None
-    newest: NewestInterval | None
-    marks: tuple[IntervalMark, ...]
-
-
-@dataclass(frozen=True)
 class PipelineFacts:
     """``runs`` are the newest ones, the newest first; ``states`` Airflow's words for those that it knows. ``at_work``
     are the places, pipeline and interval, that somebody has a lease of.
@@ -94,7 +55,16 @@ class PipelineFacts:
 
 def hidden_row(pipeline: Pipeline) -> PipelineRow:
     """For who may see the DAG alone."""
-    return PipelineRow(pipeline.name, pipeline.schedule, False, PipelineStanding.HIDDEN, 0, None, None, ())
+    return PipelineRow(
+        name=pipeline.name,
+        schedule=pipeline.schedule,
+        paused=False,
+        standing=PipelineStanding.HIDDEN,
+        active=0,
+        due=None,
+        newest=None,
+        marks=(),
+    )
 
 
 def pipeline_row(
@@ -105,10 +75,16 @@ def pipeline_row(
     by_command = sum(one.word in ACTIVE for one in _by_command(facts))
     active = facts.dag.active + by_command
     late = _is_late(facts.dag, now)
-    word = PipelineStanding.RUNNING if active else _resting(newest, late=late)
-    due = facts.dag.due if late else None
-    name, schedule = facts.pipeline.name, facts.pipeline.schedule
-    return PipelineRow(name, schedule, facts.dag.paused, word, active, due, newest, marks)
+    return PipelineRow(
+        name=facts.pipeline.name,
+        schedule=facts.pipeline.schedule,
+        paused=facts.dag.paused,
+        standing=PipelineStanding.RUNNING if active else _resting(newest, late=late),
+        active=active,
+        due=facts.dag.due if late else None,
+        newest=newest,
+        marks=marks,
+    )
 
 
 def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
@@ -120,7 +96,13 @@ def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
 
 
 def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:
-    return IntervalMark(run.interval, run_word(run, facts), run.run_id, run.started_at, run.ended_at)
+    return IntervalMark(
+        interval=run.interval,
+        word=run_word(run, facts),
+        run_id=run.run_id,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+    )
 
 
 def run_word(run: Run, facts: PipelineFacts) -> RunWord:
@@ -137,8 +119,14 @@ def _by_command(facts: PipelineFacts) -> Sequence[IntervalMark]:
 
 
 def _newest(mark: IntervalMark, standing: Standing) -> NewestInterval:
-    state = standing.state if standing.recorded else None
-    return NewestInterval(mark, state, standing.consumable, standing.done, standing.total, str(standing))
+    return NewestInterval(
+        mark=mark,
+        state=standing.state if standing.recorded else None,
+        consumable=standing.consumable,
+        done=standing.done,
+        partitions=standing.total,
+        text=str(standing),
+    )
 
 
 def _is_late(dag: DagNow, now: datetime) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from stagehold.airflow.pipeline_page.pipeline_responses import ExpectationRates, GateRates, IntervalRate, StageRates
 from stagehold.gates.verdicts import NOT_MET, Outcome, waived_in
 from stagehold.ledger.across.gate_tallies import GateTally
 from stagehold.ledger.ledger import Ledger
@@ -16,39 +16,6 @@ from stagehold.run.planning.vouched import newest_verdict
 from stagehold.spec.pipeline import Pipeline
 
 WaivedCounts = Mapping[tuple[str, str, str], int]  # by interval, stage id and expectation
-
-
-@dataclass(frozen=True)
-class IntervalRate:
-    """How many partitions of one interval an expectation came to what for; all of a stage together count as one."""
-
-    interval: str
-    counts: Mapping[Outcome, int]
-
-
-@dataclass(frozen=True)
-class ExpectationRates:
-    """``rates`` are of the intervals that it judged, the oldest first."""
-
-    suite: str
-    expectation: str
-    severity: Severity
-    rates: tuple[IntervalRate, ...]
-
-
-@dataclass(frozen=True)
-class StageRates:
-    stage: str
-    gate: str | None
-    expectations: tuple[ExpectationRates, ...]
-
-
-@dataclass(frozen=True)
-class GateRates:
-    """Each partition counts with what was said of it last. ``intervals`` are those looked at, the oldest first."""
-
-    intervals: tuple[str, ...]
-    stages: tuple[StageRates, ...]
 
 
 def read_gate_rates(pipeline: Pipeline, intervals: Sequence[str], ledger: Ledger) -> GateRates:
@@ -61,16 +28,20 @@ def read_gate_rates(pipeline: Pipeline, intervals: Sequence[str], ledger: Ledger
 def gate_rates(
     pipeline: Pipeline, intervals: Sequence[str], tallies: Iterable[GateTally], waived: WaivedCounts
 ) -> GateRates:
-    """Pure. Of stages that were judged, whether or not they still have a gate."""
+    """The rates of stages that were judged, whether or not they still have a gate. Pure."""
     by_stage: dict[str, list[GateTally]] = {}
     for one in tallies:
         by_stage.setdefault(one.stage, []).append(one)
     stages = (
-        StageRates(stage.name, stage.gate, tuple(_expectations(by_stage[stage.id], intervals, waived)))
+        StageRates(
+            stage=stage.name,
+            gate=stage.gate,
+            expectations=tuple(_expectations(by_stage[stage.id], intervals, waived)),
+        )
         for stage in pipeline.stages
         if stage.id in by_stage
     )
-    return GateRates(tuple(intervals), tuple(stages))
+    return GateRates(intervals=tuple(intervals), stages=tuple(stages))
 
 
 def _expectations(
@@ -83,7 +54,7 @@ def _expectations(
         newest = max(some, key=lambda one: one.judged_at)
         rates = (_rate(interval, some, waived) for interval in intervals)
         told = tuple(one for one in rates if one.counts)
-        yield ExpectationRates(newest.suite, expectation, newest.severity, told)
+        yield ExpectationRates(suite=newest.suite, expectation=expectation, severity=newest.severity, rates=told)
 
 
 def _rate(interval: str, tallies: Iterable[GateTally], waived: WaivedCounts) -> IntervalRate:
@@ -94,7 +65,7 @@ def _rate(interval: str, tallies: Iterable[GateTally], waived: WaivedCounts) -> 
             let = min(let, one.partitions)
             counts[Outcome.WAIVED] += let
             counts[Outcome.PASSED if one.passed else NOT_MET[one.severity]] += one.partitions - let
-    return IntervalRate(interval, {outcome: count for outcome, count in counts.items() if count})
+    return IntervalRate(interval=interval, counts={outcome: count for outcome, count in counts.items() if count})
 
 
 def _blocks(tally: GateTally) -> bool:
@@ -102,7 +73,7 @@ def _blocks(tally: GateTally) -> bool:
 
 
 def _waived(pipeline: Pipeline, intervals: Iterable[str], ledger: Ledger) -> WaivedCounts:
-    """Which data a word holds for is looked up in those intervals alone in which there is one."""
+    """Which data a waiver holds for is looked up in those intervals alone that have a waiver."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for interval in intervals:
         words = held(ledger.waivers.of(pipeline.name, interval), datetime.now(UTC))

@@ -9,10 +9,10 @@ from airflow.models.dagrun import DagRun
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from stagehold.airflow.answering.server import server_ledger
-from stagehold.airflow.context.intervals import ledger_run_id
-from stagehold.airflow.runs.clearing import ACTIVE_RUN_STATES
+from stagehold.airflow.answering.api_server import server_ledger
+from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
+from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Run
 from stagehold.model.states import RUN

@@ -12,7 +12,8 @@ from airflow.models.dagrun import DagRun
 from airflow.models.serialized_dag import SerializedDagModel
 from sqlalchemy import select
 
-from stagehold.airflow.context.intervals import ledger_run_id
+from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, known_restore, order_asked
+from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.dag.region_operator import (
     TAG,
     RegionOperator,
@@ -20,10 +21,8 @@ from stagehold.airflow.dag.region_operator import (
     project_named,
     run_interval,
 )
-from stagehold.airflow.restores.params import INTERVAL, AskedRestore
-from stagehold.airflow.restores.requests import known_restore, order_asked
-from stagehold.airflow.runs.clearing import UNMAPPED, DagTask
-from stagehold.errors import ForeignDag, UnknownName
+from stagehold.airflow.runs.task_clearing import UNMAPPED, DagTask
+from stagehold.errors.request_errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import Share
 from stagehold.run.planning.planning import RunRequest

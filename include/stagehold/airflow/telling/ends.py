@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.context.intervals import ledger_run_id
-from stagehold.airflow.telling.tab import run_tab
-from stagehold.errors import StageholdError, UnknownName
+from stagehold.airflow.context.run_names import ledger_run_id, run_tab
+from stagehold.errors.base import StageholdError
+from stagehold.errors.request_errors import UnknownName
 from stagehold.settings import load_settings
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import Hook
@@ -32,8 +32,7 @@ class RunFailed:
 
     def _news(self, dag_id: str, airflow_run_id: str) -> RunNews:
         """Of a run that never got into the ledger, or while that is away, only that it failed."""
-        from stagehold.airflow.telling.news import RunNews
-        from stagehold.airflow.telling.reading import UNKNOWN, first_line, news_of_run
+        from stagehold.airflow.telling.news import UNKNOWN, RunNews, first_line, news_of_run
         from stagehold.chronicle.chronicle import open_ledger
 
         settings, link = load_settings(project=self.project), run_tab(dag_id, airflow_run_id)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stagehold.errors import GateBlocked, StageFailed
+from stagehold.errors.gate_errors import GateBlocked
+from stagehold.errors.stage_errors import StageFailed
 from stagehold.model.partition_set import PartitionSet
 from stagehold.run.delivery.wave import place_of
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from airflow.sdk.observability import stats
 
-from stagehold.airflow.telling.work_done import StageWork
+from stagehold.airflow.telling.task_work import StageWork
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
 
 COMPUTED = "stagehold.partitions.computed"

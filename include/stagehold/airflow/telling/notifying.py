@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseNotifier
 
 from stagehold.airflow.telling.news import RunNews
-from stagehold.errors import InvalidSpec, SpecProblem
+from stagehold.errors.spec_errors import InvalidSpec, SpecProblem
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration
 from stagehold.spec.yaml import read_document

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import AssetAlias
 
-from stagehold.airflow.telling.asset_facts import asset_facts
-from stagehold.airflow.telling.completions import Completion, completion_by
-from stagehold.airflow.telling.lineage import emit_lineage
 from stagehold.airflow.telling.metrics import send_checkpoint_age, send_work
+from stagehold.airflow.telling.news import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset
-from stagehold.airflow.telling.reading import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
-from stagehold.airflow.telling.work_done import StageWork, work_since
+from stagehold.airflow.telling.stage_lineage import emit_lineage
+from stagehold.airflow.telling.task_work import Completion, StageWork, asset_facts, completion_by, work_since
 from stagehold.chronicle.chronicle import open_ledger
-from stagehold.errors import LeaseHeld, UnknownName
+from stagehold.errors.lease_errors import LeaseHeld
+from stagehold.errors.request_errors import UnknownName
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares

@@ -1,0 +1,98 @@
+"""What the trigger and backfill forms ask of a restore. DAG files import this, so it imports next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.errors.request_errors import InvalidParameter
+from stagehold.model.backfill import WorkOrder
+from stagehold.model.records import Restore
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+
+    from stagehold.ledger.ledger import Ledger
+
+RESTORE_FROM_STAGE = "restore_from_stage"
+RESTORE = "restore"
+ALLOW_NON_RESTORED = "allow_non_restored_state"
+INTERVAL = "interval"
+BACKFILL = "stagehold_backfill"  # in the configuration of a run alone: no form asks for it
+
+
+@dataclass(frozen=True)
+class AskedRestore:
+    """What a run is to begin with: its interval's records before ``stage``, or the checkpoint or savepoint that
+    ``reference`` names; or the ``backfill`` that says what it does. Two of the three are None.
+    """
+
+    stage: str | None = None
+    reference: str | None = None
+    allow_non_restored: bool = False
+    backfill: str | None = None
+
+    @staticmethod
+    def of(params: Mapping[str, Any]) -> AskedRestore | None:
+        """None for a run that is not restored.
+
+        :raises InvalidParameter: both are given.
+        """
+        if backfill := params.get(BACKFILL):
+            return AskedRestore(backfill=str(backfill))
+        stage, reference = params.get(RESTORE_FROM_STAGE) or None, (params.get(RESTORE) or "").strip() or None
+        if stage and reference:
+            raise InvalidParameter(RESTORE, reference, f"one of {RESTORE} and {RESTORE_FROM_STAGE}")
+        if not stage and not reference:
+            return None
+        return AskedRestore(stage, reference, bool(params.get(ALLOW_NON_RESTORED)))
+
+
+def order_asked(asked: AskedRestore, pipeline: str, interval: str, ledger: Ledger) -> WorkOrder | None:
+    """What the backfill has a run of the interval do that it names; None if it names none.
+
+    :raises UnknownName: the ledger knows none of that id.
+    """
+    return ledger.backfills.get(pipeline, asked.backfill).order(interval) if asked.backfill else None
+
+
+def asked_restore(dag_run: DagRun, asked: AskedRestore, order: WorkOrder | None = None) -> Restore:
+    """The request of whoever triggered the run, or of the backfill that reprocesses it last.
+
+    A retry and a clear change neither, so they go on with it. A run that was deleted and triggered again is another
+    one.
+    """
+    made = dag_run.created_at or dag_run.run_after
+    backfill = "" if dag_run.backfill_id is None else f", backfill {dag_run.backfill_id}"
+    return Restore(
+        run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
+        identity=f"run of {made.astimezone(UTC).isoformat()}{backfill}",
+        stage=asked.stage,
+        requested_at=datetime.now(UTC),
+        life=dag_run.start_date,
+        allow_non_restored=asked.allow_non_restored,
+        work_order=order,
+    )
+
+
+def started_restore(run_id: str, asked: AskedRestore, life: datetime, order: WorkOrder | None = None) -> Restore:
+    """The request that this start of the run is by itself, for when the scheduler could note none."""
+    return Restore(
+        run_id=run_id,
+        identity=f"started {life.isoformat()}",
+        stage=asked.stage,
+        requested_at=life,
+        life=life,
+        allow_non_restored=asked.allow_non_restored,
+        work_order=order,
+    )
+
+
+def known_restore(dag_run: DagRun, asked: AskedRestore, ledger: Ledger, order: WorkOrder | None = None) -> Restore:
+    """The request that the run's tasks work for, or will when the run starts."""
+    wanted = asked_restore(dag_run, asked, order)
+    begun = ledger.restores.of_life(wanted.run_id, wanted.life) if wanted.life else None
+    return begun or ledger.restores.get(wanted.run_id, wanted.identity) or wanted

@@ -1,0 +1,48 @@
+"""What an Airflow run is called elsewhere: its interval, the id that the ledger knows it by, its tab's address."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+from urllib.parse import quote
+
+from stagehold.model.keys.interval_key import interval_key, key_of, key_of_day
+
+
+def interval_of(
+    *,
+    asked: str | None,
+    partition_key: str | None,
+    data_interval_start: datetime | None,
+    logical_date: datetime | None,
+    run_after: datetime,
+    schedule: str | None,
+    by_hand: bool = False,
+) -> str:
+    """The interval key: what the user asked for, else the partition key, else the start of the piece of time the run is
+    for.
+
+    A run ``by_hand`` whose date is a day and no time of it (`airflow dags test DAG 2026-11-20`) is for that day, as the
+    schedule's own run of it is. A run without any date (triggered with none) is for the moment it was due, which a
+    clear does not change.
+
+    :raises InvalidInterval: what was asked for does not exist, or may be several intervals of the schedule.
+    """
+    if named := (asked or "").strip() or partition_key:
+        return interval_key(named, schedule)
+    moment = data_interval_start or logical_date or run_after
+    if by_hand and logical_date and logical_date.astimezone(UTC).time() == time():
+        return key_of_day(logical_date.astimezone(UTC).date(), schedule) or key_of(moment, schedule)
+    return key_of(moment, schedule)
+
+
+def ledger_run_id(dag_id: str, run_id: str) -> str:
+    """Airflow's run ids repeat across DAGs (two daily DAGs share every scheduled one), the ledger's must not."""
+    return f"{dag_id}/{run_id}"
+
+
+def run_tab(dag_id: str, run_id: str) -> str:
+    """The address of a run's Stagehold tab, which messages and logs end with."""
+    from airflow.sdk.configuration import conf  # so that the rest of this can be used where no Airflow is set up
+
+    base = conf.get("api", "base_url", fallback="").rstrip("/")
+    return f"{base}/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}/plugin/stagehold"

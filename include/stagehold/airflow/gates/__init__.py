@@ -1,1 +1,0 @@
-"""What did gates say of a run, and how does its page overrule them?"""

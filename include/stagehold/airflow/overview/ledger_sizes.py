@@ -1,0 +1,48 @@
+"""How much is kept: summed over all that a ledger has on record, so it is asked for apart from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stagehold.airflow.overview.overview_responses import LedgerSize, PipelineSize, SizesSeen
+from stagehold.ledger.across.sizes import LakeSize
+from stagehold.ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from stagehold.airflow.overview.visible_pipelines import VisiblePipeline
+
+
+@dataclass(frozen=True)
+class LedgerSums:
+    """All of a ledger, whoever asks; it is cut down for each reader."""
+
+    ledger: LedgerSize
+    pipelines: frozenset[str]
+    lake: tuple[PipelineSize, ...]
+
+
+def ledger_sums(ledger: Ledger) -> LedgerSums:
+    known = ledger.pipelines.known()
+    size = LedgerSize(back_end=ledger.back_end, schema_version=ledger.schema_version, bytes=ledger.sizes.ledger_bytes())
+    return LedgerSums(size, known, tuple(_line(name, one) for name, one in sorted(ledger.sizes.lake(known).items())))
+
+
+def _line(name: str, size: LakeSize) -> PipelineSize:
+    return PipelineSize(name=name, partitions=size.partitions, bytes=size.bytes)
+
+
+def sizes_seen(sums: Sequence[LedgerSums | None], visible: Sequence[VisiblePipeline]) -> SizesSeen:
+    """What somebody may know of that who may see these."""
+    named = {one.name for one in visible if one.runs}
+    made = [one for one in sums if one is not None]
+    return SizesSeen(
+        counted=len(made) == len(sums),
+        ledgers=tuple(one.ledger if one.pipelines <= named else _without_bytes(one.ledger) for one in made),
+        pipelines=tuple(line for one in made for line in one.lake if line.name in named),
+    )
+
+
+def _without_bytes(ledger: LedgerSize) -> LedgerSize:
+    return ledger.model_copy(update={"bytes": None})

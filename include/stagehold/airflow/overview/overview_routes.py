@@ -1,0 +1,66 @@
+"""The web API of all pipelines together. What its reader may not see leaves no trace in an answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, Request, Response
+
+from stagehold.airflow.answering.access import MAY_SEE_PIPELINES
+from stagehold.airflow.answering.api_server import answer_unless_known, answering, server_ledger
+from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.airflow.overview.ledger_sizes import LedgerSums, ledger_sums, sizes_seen
+from stagehold.airflow.overview.overview import by_project, overview, stale_overview
+from stagehold.airflow.overview.overview_responses import Overview, SizesSeen, StaleOverview
+from stagehold.airflow.overview.visible_pipelines import VisiblePipeline, visible_pipelines
+from stagehold.ledger.ledger import Ledger
+from stagehold.settings import Settings
+
+MOST_AT_ONCE = 20_000  # rows of partitions that are added up while somebody waits
+_SUMS = KeptPages[LedgerSums]()
+router = APIRouter(prefix="/api/overview")
+
+
+def _visible(user: GetUserDep, session: SessionDep) -> tuple[VisiblePipeline, ...]:
+    return visible_pipelines(user, session)
+
+
+VisibleDep = Annotated[tuple[VisiblePipeline, ...], Depends(_visible)]
+
+
+@router.get("", dependencies=[MAY_SEE_PIPELINES], response_model=Overview)
+def show_overview(visible: VisibleDep, session: SessionDep, request: Request) -> Response:
+    """How each pipeline stands, who has which lease, and what is installed. Whoever has the answer already, by its
+    ETag, is told so with 304.
+    """
+    with answering():
+        return answer_unless_known(overview(visible, session), request)
+
+
+@router.get("/stale", dependencies=[MAY_SEE_PIPELINES], response_model=StaleOverview)
+def show_stale(visible: VisibleDep, request: Request) -> Response:
+    """How many of each pipeline's newest intervals would come out differently now. Whoever has the answer already, by
+    its ETag, is told so with 304.
+    """
+    with answering():
+        return answer_unless_known(stale_overview(visible), request)
+
+
+@router.get("/sizes", dependencies=[MAY_SEE_PIPELINES])
+def show_sizes(visible: VisibleDep) -> SizesSeen:
+    """How large ledgers are, and what lies in the lake by what they have on record."""
+    with answering():
+        return sizes_seen([_sums(settings) for settings in by_project(one for one in visible if one.runs)], visible)
+
+
+def _sums(settings: Settings) -> LedgerSums | None:
+    """Once they are made they are shown as they were while a thread makes them anew."""
+    ledger = server_ledger(settings)
+    return _SUMS.page(ledger.name, ledger.revision, lambda: ledger_sums(ledger), lambda: _is_large(ledger))
+
+
+def _is_large(ledger: Ledger) -> bool:
+    rows, *_ = ledger.revision
+    return rows > MOST_AT_ONCE

@@ -1,0 +1,154 @@
+"""Intervals by stages: what the ledger knows of each. Pure: `pipeline_facts` reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts
+from stagehold.airflow.pipeline_page.pipeline_responses import (
+    IntervalPage,
+    IntervalRow,
+    MadeBy,
+    NewestRun,
+    StageCell,
+    StageColumn,
+    TryFailure,
+)
+from stagehold.ledger.across.intervals import LastTries
+from stagehold.ledger.partitions import StateFigures
+from stagehold.model.records import AttemptState
+from stagehold.model.standing import PartitionState, StageStanding, Standing
+from stagehold.model.states import ATTEMPT
+from stagehold.plan.split.regions import stage_regions
+from stagehold.spec.pipeline import Pipeline
+
+MOST_RUNS = 3  # that are named where a stage's partitions were made by several
+
+
+def interval_page(facts: IntervalFacts) -> IntervalPage:
+    pipeline = facts.known.pipeline
+    regions = _regions(pipeline)
+    figures = _by_place(facts)
+    return IntervalPage(
+        dag_id=facts.known.dag_id,
+        pipeline=pipeline.name,
+        schedule=pipeline.schedule,
+        total=facts.total,
+        stages=tuple(
+            StageColumn(name=one.name, region=regions[one.name], gate=one.gate, stored=one.output.stored)
+            for one in pipeline.stages
+        ),
+        intervals=tuple(_row(interval, facts, figures, regions) for interval in facts.intervals),
+        following=facts.following,
+    )
+
+
+def _row(
+    interval: str,
+    facts: IntervalFacts,
+    figures: Mapping[tuple[str, str], Sequence[StateFigures]],
+    regions: Mapping[str, str],
+) -> IntervalRow:
+    run = _newest_run(interval, facts)
+    tries = [one for one in facts.tries if run is not None and one.run_id == run.run_id]
+    cells = []
+    for stage in facts.known.pipeline.stages:
+        place = (interval, stage.id)
+        own = [one for one in tries if one.region == regions[stage.name]]
+        standing = facts.standings[interval].get(stage.id)
+        cells.append(_cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0)))
+    return IntervalRow(interval=interval, run=run, cells=tuple(cells))
+
+
+def _cell(
+    stage: str,
+    standing: Standing | None,
+    figures: Sequence[StateFigures],
+    tries: Sequence[LastTries],
+    run: NewestRun | None,
+    warned: int,
+) -> StageCell:
+    made_by: Counter[str] = Counter()
+    for one in figures:
+        made_by[one.run_id] += one.partitions
+    computed, found = made_by[run.run_id] if run else 0, standing or _along(figures)
+    return StageCell(
+        stage=stage,
+        state=_state(found, tries, active=run is not None and run.active),
+        counts=found.counts,
+        wanted=found.total if found.declared else None,
+        computed=computed,
+        reused=sum(made_by.values()) - computed,
+        rows=sum(one.rows for one in figures),
+        bytes=sum(one.bytes for one in figures),
+        seconds=round(sum(one.seconds for one in figures), 1),
+        recorded_at=max((one.recorded_at for one in figures), default=None),
+        made_by=tuple(
+            MadeBy(run_id=run_id, partitions=count) for run_id, count in made_by.most_common(MOST_RUNS) if count
+        ),
+        judged=sum(one.judged for one in figures),
+        refused=sum(one.refused for one in figures),
+        warned=warned,
+        failures=tuple(_failures(tries, active=run is not None and run.active)),
+    )
+
+
+def _along(figures: Sequence[StateFigures]) -> Standing:
+    """How a stage stands that is computed along with its reader, unless a larger attempt failed and it was stored."""
+    counts: Counter[PartitionState] = Counter()
+    for one in figures:
+        counts[one.state] += one.partitions
+    return Standing.on_record(dict(counts))
+
+
+def _state(standing: Standing, tries: Sequence[LastTries], *, active: bool) -> StageStanding:
+    counts = standing.counts
+    true = {
+        StageStanding.RUNNING: active and any(not ATTEMPT.is_terminal(one.state) for one in tries),
+        StageStanding.BLOCKED: bool(counts.get(PartitionState.BLOCKED)),
+        StageStanding.FAILED: any(_failed(one, active=active) for one in tries),
+        StageStanding.HELD: bool(counts.get(PartitionState.HELD)),
+        StageStanding.DAMAGED: bool(counts.get(PartitionState.DAMAGED)),
+        StageStanding.MISSING: not standing.recorded,
+        StageStanding.PARTIAL: standing.missing > 0,
+        StageStanding.RELEASED: not counts.get(PartitionState.CONSUMABLE),
+    }
+    return next((state for state, is_so in true.items() if is_so), StageStanding.CONSUMABLE)
+
+
+def _failed(tries: LastTries, *, active: bool) -> bool:
+    """A try whose process died without a word stays unended; what is still at work has not failed."""
+    if ATTEMPT.is_terminal(tries.state):
+        return tries.state is not AttemptState.FINISHED
+    return not active
+
+
+def _failures(tries: Sequence[LastTries], *, active: bool) -> Iterator[TryFailure]:
+    for one in tries:
+        if _failed(one, active=active):
+            yield TryFailure(tries=one.tries, cause=one.cause, failure=one.failure)
+
+
+def _newest_run(interval: str, facts: IntervalFacts) -> NewestRun | None:
+    run = facts.runs.get(interval)
+    if run is None:
+        return None
+    return NewestRun(
+        run_id=run.run_id,
+        state=run.state,
+        active=facts.known.goes_on(run),
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+    )
+
+
+def _regions(pipeline: Pipeline) -> Mapping[str, str]:
+    return {stage: region.name for region in stage_regions(pipeline) for stage in region.stages}
+
+
+def _by_place(facts: IntervalFacts) -> Mapping[tuple[str, str], Sequence[StateFigures]]:
+    found: dict[tuple[str, str], list[StateFigures]] = {}
+    for one in facts.figures:
+        found.setdefault((one.interval, one.stage), []).append(one)
+    return found

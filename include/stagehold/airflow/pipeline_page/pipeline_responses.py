@@ -1,0 +1,280 @@
+"""What the web API answers of a pipeline's intervals: how each stands, which are stale, how they grew, what went wrong,
+and the checkpoints and verdicts that their runs left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from stagehold.airflow.answering.response_model import AS_RECORDED, Looked, ResponseModel
+from stagehold.gates.verdicts import Outcome
+from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
+from stagehold.model.records import RunState, Severity
+from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.standing import PartitionState, StageStanding
+from stagehold.plan.backfill.backfill_plan import StaleInterval
+
+
+class StageColumn(ResponseModel):
+    """A stage. ``stored`` is False if it is computed along with its reader and has no records."""
+
+    name: str
+    region: str
+    gate: str | None
+    stored: bool
+
+
+class MadeBy(ResponseModel):
+    """A run, as the ledger calls it, and how many of the partitions that count now it made."""
+
+    run_id: str
+    partitions: int
+
+
+class TryFailure(ResponseModel):
+    """Why tries of a region failed in the newest run; ``tries`` of its shares ended so."""
+
+    tries: int
+    cause: str | None
+    failure: str | None
+
+
+class StageCell(ResponseModel):
+    """One stage for one interval. ``wanted`` is how many partitions it is to have, None where its output is not
+    stored. ``computed`` are the newest run's own, ``reused`` those of earlier runs. A gate has ``judged`` so
+    many: ``refused`` partitions do not meet what it holds for critical, ``warned`` ones something else.
+    """
+
+    stage: str
+    state: StageStanding
+    counts: Mapping[PartitionState, int]
+    wanted: int | None
+    computed: int
+    reused: int
+    rows: int
+    bytes: int
+    seconds: float
+    recorded_at: datetime | None
+    made_by: tuple[MadeBy, ...]
+    judged: int
+    refused: int
+    warned: int
+    failures: tuple[TryFailure, ...]
+
+
+class NewestRun(ResponseModel):
+    """The newest run of an interval; ``active`` says whether it goes on."""
+
+    run_id: str
+    state: RunState
+    active: bool
+    started_at: datetime
+    ended_at: datetime | None
+
+
+class IntervalRow(ResponseModel):
+    """An interval. There is no run in the ledger of what was taken over from elsewhere."""
+
+    interval: str
+    run: NewestRun | None
+    cells: tuple[StageCell, ...]
+
+
+class IntervalPage(ResponseModel):
+    """Newest intervals first, of ``total``; the intervals behind ``following`` are on the next page."""
+
+    dag_id: str
+    pipeline: str
+    schedule: str | None
+    total: int
+    stages: tuple[StageColumn, ...]
+    intervals: tuple[IntervalRow, ...]
+    following: str | None
+    looked: Looked = AS_RECORDED
+
+
+class Unplanned(ResponseModel):
+    """An interval of which nothing can be said, and why."""
+
+    interval: str
+    problem: str
+
+
+class Staleness(ResponseModel):
+    """Intervals as they stood at ``planned_at``, which is None as long as the first plan is being made. All are told
+    newest first; ``looked_at`` are those that were planned.
+    """
+
+    pipeline: str
+    planned_at: datetime | None
+    looked_at: tuple[str, ...]
+    stale: tuple[StaleInterval, ...]
+    unplanned: tuple[Unplanned, ...]
+
+
+class StageHistory(ResponseModel):
+    """One value for each interval; None where nothing is on record. ``seconds`` is the work of all its partitions, in
+    whatever run it was done; ``bytes`` is unknown of what was released.
+    """
+
+    stage: str
+    seconds: tuple[float | None, ...]
+    rows: tuple[int | None, ...]
+    bytes: tuple[int | None, ...]
+
+
+class PipelineHistory(ResponseModel):
+    """How stages grew from interval to interval, the oldest first."""
+
+    intervals: tuple[str, ...]
+    stages: tuple[StageHistory, ...]
+
+
+class Recovery(ResponseModel):
+    """A region, or a share of it, that failed in a run and was tried again, ``attempts`` times in all.
+
+    ``failed_at`` is when its first failure was known, ``recovered_at`` when a try after the last failure finished; None
+    is not yet. ``reused`` partitions had been made by tries that failed, in ``saved_seconds``, and were not computed
+    again.
+    """
+
+    interval: str
+    run_id: str
+    subject: str
+    attempts: int
+    cause: str | None
+    failure: str
+    failed_at: datetime
+    recovered_at: datetime | None
+    reused: int
+    saved_seconds: float
+
+
+class PipelineRecoveries(ResponseModel):
+    """The newest recoveries first."""
+
+    recoveries: tuple[Recovery, ...]
+
+
+class CheckpointCounts(ResponseModel):
+    """Checkpoints as Flink counts them: one that was replaced by newer ones was completed."""
+
+    triggered: int
+    in_progress: int
+    completed: int
+    failed: int
+    restored: int
+
+
+class CheckpointLine(ResponseModel):
+    """One checkpoint or savepoint. ``bytes_written`` are those of its own files, ``bytes_full`` with what it shares
+    with earlier ones. A completed checkpoint is in the lake unless it was ``replaced``.
+    """
+
+    run_id: str
+    number: int
+    interval: str
+    state: CheckpointState
+    replaced: bool
+    trigger: CheckpointTrigger
+    savepoint: str | None
+    triggered_at: datetime
+    ended_at: datetime | None
+    acknowledged: int
+    asked: int
+    bytes_written: int
+    bytes_full: int
+    failure: str | None
+    fails_run: bool
+
+
+class RestoreLine(ResponseModel):
+    """The checkpoint that a run began with. Not all of it is taken over while there is no ``fulfilled_at``."""
+
+    run_id: str
+    manifest: str
+    requested_at: datetime
+    fulfilled_at: datetime | None
+    claim_mode: ClaimMode
+
+
+class CheckpointPage(ResponseModel):
+    """The newest checkpoint of all and of each kind, and a page of them, newest first."""
+
+    counts: CheckpointCounts
+    completed: CheckpointLine | None
+    savepoint: CheckpointLine | None
+    failed: CheckpointLine | None
+    restore: RestoreLine | None
+    checkpoints: tuple[CheckpointLine, ...]
+
+
+class AttemptPart(ResponseModel):
+    """One attempt's part in a checkpoint; without an answer it has not said yet."""
+
+    attempt_id: str
+    share: str | None
+    asked_at: datetime
+    answered_at: datetime | None
+    answer: Answer | None
+    reason: CheckpointFailure | None
+
+
+class RegionParts(ResponseModel):
+    """A region's attempts, one for each of its shares; ``answered_at`` is when the last of them answered."""
+
+    region: str
+    acknowledged: int
+    asked: int
+    asked_at: datetime
+    answered_at: datetime | None
+    attempts: tuple[AttemptPart, ...]
+
+
+class CheckpointAnswers(ResponseModel):
+    """Who had a part in a checkpoint, by region."""
+
+    run_id: str
+    number: int
+    regions: tuple[RegionParts, ...]
+
+
+class IntervalRate(ResponseModel):
+    """How many partitions of one interval an expectation came to what for; all of a stage together count as one."""
+
+    interval: str
+    counts: Mapping[Outcome, int]
+
+
+class ExpectationRates(ResponseModel):
+    """One expectation; ``rates`` are of the intervals that it judged, the oldest first."""
+
+    suite: str
+    expectation: str
+    severity: Severity
+    rates: tuple[IntervalRate, ...]
+
+
+class StageRates(ResponseModel):
+    stage: str
+    gate: str | None
+    expectations: tuple[ExpectationRates, ...]
+
+
+class GateRates(ResponseModel):
+    """Each partition counts with what was said of it last. ``intervals`` are those looked at, the oldest first."""
+
+    intervals: tuple[str, ...]
+    stages: tuple[StageRates, ...]
+
+
+class BegunBackfill(ResponseModel):
+    """``backfill_id`` is Airflow's; ``intervals`` are those of which anything runs; ``along`` is what Airflow starts
+    besides.
+    """
+
+    backfill_id: int
+    token: str
+    intervals: tuple[str, ...]
+    along: str | None

@@ -1,0 +1,170 @@
+"""The web API of a pipeline's tab: its intervals, how they grew, what went wrong on the way, and what runs left behind:
+their checkpoints, and what gates said.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from airflow.api_fastapi.common.db.common import SessionDep
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from stagehold.airflow.answering.access import MAY_SEE_RUN
+from stagehold.airflow.answering.api_server import answer_unless_known, answering
+from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.airflow.pipeline_page.checkpoint_page import checkpoint_page, region_parts
+from stagehold.airflow.pipeline_page.gate_rates import read_gate_rates
+from stagehold.airflow.pipeline_page.interval_grid import interval_page
+from stagehold.airflow.pipeline_page.interval_staleness import staleness
+from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
+from stagehold.airflow.pipeline_page.pipeline_facts import in_order, read_facts
+from stagehold.airflow.pipeline_page.pipeline_history import pipeline_history, recoveries
+from stagehold.airflow.pipeline_page.pipeline_responses import (
+    CheckpointAnswers,
+    CheckpointPage,
+    GateRates,
+    IntervalPage,
+    PipelineHistory,
+    PipelineRecoveries,
+    Staleness,
+)
+from stagehold.errors.request_errors import UnknownName
+
+MOST_CELLS = 240  # of a page, so that its answer stays small however many stages there are
+LEAST_ROWS = 3
+MOST_POINTS = 200
+MOST_CHECKPOINTS = 100  # of a page
+MOST_ATTEMPTS = 64  # of a region that are told of a checkpoint
+MOST_INTERVALS = 30
+HIGHEST = 2**63 - 1  # number that the ledger's column holds
+
+_PAGES = KeptPages[IntervalPage]()
+_HISTORIES = KeptPages[PipelineHistory]()
+_KEPT_RATES = KeptPages[GateRates]()
+router = APIRouter(prefix="/api/dags/{dag_id}")
+
+
+def _known(dag_id: str, session: SessionDep) -> KnownPipeline:
+    with answering():
+        return KnownPipeline.read(dag_id, session)
+
+
+KnownDep = Annotated[KnownPipeline, Depends(_known)]
+
+
+@router.get("/intervals", dependencies=[MAY_SEE_RUN], response_model=IntervalPage)
+def show_intervals(
+    known: KnownDep,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
+    before: str | None = None,
+) -> Response:
+    """The newest intervals, or those before one: at most ``limit``, fewer of a pipeline with many stages. Whoever has
+    the answer already, by its ETag, is told so with 304.
+    """
+    with answering():
+        most = _most(limit, known)
+        page = _PAGES.page(
+            (known.dag_id, most, before),
+            known.seen,
+            lambda: interval_page(read_facts(known, most, before)),
+            lambda: False,
+        )
+        assert page is not None, "only pages that are large are waited for"
+        return answer_unless_known(page, request)
+
+
+@router.get("/stale", dependencies=[MAY_SEE_RUN], response_model=Staleness)
+def show_stale(
+    known: KnownDep,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
+    before: str | None = None,
+) -> Response:
+    """Which intervals of such a page would come out differently now, as they were planned at a moment, which is None
+    as long as that is being worked out. Whoever has the answer already, by its ETag, is told so with 304.
+    """
+    with answering():
+        found = staleness(known.pipeline, known.ledger, known.settings, _most(limit, known), before)
+        return answer_unless_known(found, request)
+
+
+@router.get("/history", dependencies=[MAY_SEE_RUN], response_model=PipelineHistory)
+def show_history(
+    known: KnownDep, request: Request, limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 60
+) -> Response:
+    """How long each stage took for the newest intervals, and how many rows and bytes it made. Whoever has the answer
+    already, by its ETag, is told so with 304.
+    """
+    with answering():
+        history = _HISTORIES.page((known.dag_id, limit), known.seen, lambda: _history(known, limit), lambda: False)
+        assert history is not None, "only pages that are large are waited for"
+        return answer_unless_known(history, request)
+
+
+@router.get("/recoveries", dependencies=[MAY_SEE_RUN])
+def show_recoveries(known: KnownDep, limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20) -> PipelineRecoveries:
+    """The newest failures that were followed by another try in the same run."""
+    with answering():
+        tried = known.ledger.recoveries.newest(known.pipeline.name, limit)
+        runs = {one.run_id for tries in tried for one in tries}
+        return recoveries(tried, known.ledger.recoveries.left_behind(runs))
+
+
+@router.get("/checkpoints", dependencies=[MAY_SEE_RUN], response_model=CheckpointPage)
+def list_checkpoints(
+    known: KnownDep,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MOST_CHECKPOINTS)] = 10,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Response:
+    """Those of all runs of the DAG's pipeline, newest first, with counts and the latest of each kind. Whoever has the
+    answer already, by its ETag, is told so with 304.
+    """
+    with answering():
+        page = checkpoint_page(known.pipeline.name, known.ledger, limit, offset)
+        return answer_unless_known(page, request)
+
+
+@router.get("/checkpoints/{number}", dependencies=[MAY_SEE_RUN])
+def show_checkpoint(number: Annotated[int, Path(ge=0, le=HIGHEST)], run: str, known: KnownDep) -> CheckpointAnswers:
+    """What the attempts answered that had a part in a checkpoint; ``run`` is its run, as the ledger calls it."""
+    with answering():
+        name = f"{run}#{number}"
+        found = next((one for one in known.ledger.checkpoints.of_run(run) if one.number == number), None)
+        if found is None or found.pipeline != known.pipeline.name:
+            raise UnknownName(f"checkpoint of {known.pipeline.name}", name, ())
+        return CheckpointAnswers(
+            run_id=run,
+            number=number,
+            regions=region_parts(known.ledger.acknowledgements.of(found), MOST_ATTEMPTS),
+        )
+
+
+@router.get("/gate-rates", dependencies=[MAY_SEE_RUN], response_model=GateRates)
+def show_gate_rates(
+    known: KnownDep, request: Request, intervals: Annotated[int, Query(ge=1, le=MOST_INTERVALS)] = 14
+) -> Response:
+    """How often each expectation was met in the newest intervals. Whoever has the answer already, by its ETag, is told
+    so with 304.
+    """
+    with answering():
+        rates = _KEPT_RATES.page((known.dag_id, intervals), known.seen, lambda: _rates(known, intervals), lambda: False)
+        assert rates is not None, "only pages that are large are waited for"
+        return answer_unless_known(rates, request)
+
+
+def _most(limit: int, known: KnownPipeline) -> int:
+    """Rows of a page."""
+    return min(limit, max(LEAST_ROWS, MOST_CELLS // len(known.pipeline.stages)))
+
+
+def _history(known: KnownPipeline, limit: int) -> PipelineHistory:
+    name = known.pipeline.name
+    newest = in_order(known.ledger.intervals.known(name))[:limit]
+    return pipeline_history(known.pipeline, newest[::-1], known.ledger.partitions.figures(name, newest))
+
+
+def _rates(known: KnownPipeline, most: int) -> GateRates:
+    newest = in_order(known.ledger.intervals.known(known.pipeline.name))[:most]
+    return read_gate_rates(known.pipeline, newest[::-1], known.ledger)

@@ -1,0 +1,324 @@
+"""The web API of savepoints. Each is reached through a DAG of its own pipeline, whose rights count.
+
+A run begins with one through Airflow's own route: a trigger or backfill with the parameter `restore`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import BoundedSemaphore, Thread
+from typing import Annotated
+
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, HTTPException, Response, status
+from pydantic import BaseModel, ConfigDict, Field
+
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume, may_trigger
+from stagehold.airflow.answering.api_server import answering, server_ledger
+from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.pipeline_page.savepoint_responses import (
+    Disposed,
+    Making,
+    Restorable,
+    RunChoice,
+    SavedStage,
+    SavepointChoices,
+    SavepointFacts,
+    SavepointLine,
+    SavepointStatus,
+)
+from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
+from stagehold.checkpoints.checkpoint import StageSnapshot
+from stagehold.errors.request_errors import UnknownName
+from stagehold.lake.available import missing_files
+from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import SavepointRequest
+from stagehold.model.records import Run
+from stagehold.run.checkpoints.discarding import dispose_of
+from stagehold.run.checkpoints.savepoint_creation import ask_for_savepoint, create_savepoint
+from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.faults import Faults
+from stagehold.run.stage.spark_engine import SparkEngine
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+
+MOST_AT_ONCE = 8  # savepoints that this process makes; each waits for `checkpoint.timeout` at most
+AT_ONCE_SECONDS = 3.0  # so long a request waits; one of a run at which nobody works is mostly made by then
+BUSY = "This server waits for as many savepoints as it may. Nothing was asked for; ask again in a moment."
+INTERVALS = 20  # whose checkpoints are told: those that were worked on last
+MOST_RUNS = 20
+BY_AIRFLOW = "airflow"
+
+log = logging.getLogger(__name__)
+_free_threads = BoundedSemaphore(MOST_AT_ONCE)
+
+
+class NewSavepoint(BaseModel):
+    """With ``stop`` the run ends with it, behind the wave it is at."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    reason: Annotated[str, Field(max_length=1000)] = ""
+    stop: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """The pipeline of a DAG, and its savepoints."""
+
+    pipeline: Pipeline
+    settings: Settings
+
+    @property
+    def savepoints(self) -> Savepoints:
+        return Savepoints(self.settings.lake_uri)
+
+    def own(self, name: str) -> Savepoint:
+        """:raises UnknownName: there is none of that name, or it is another pipeline's."""
+        found = self.savepoints.get(name)
+        if found.pipeline != self.pipeline.name:
+            raise UnknownName("savepoint", name, [one.name for one in self.all_own()])
+        return found
+
+    def all_own(self) -> tuple[Savepoint, ...]:
+        return tuple(one for one in self.savepoints.all() if one.pipeline == self.pipeline.name)
+
+    def line(self, one: Savepoint) -> SavepointLine:
+        return savepoint_line(one, self.savepoints)
+
+    def workplace(self, notes: list[str]) -> Workplace:
+        engine, faults = SparkEngine(self.settings, notes.append), Faults(self.settings.home_path, "")
+        return Workplace(server_ledger(self.settings), self.settings, notes.append, engine, faults)
+
+    def status(self, asked: SavepointRequest) -> SavepointStatus:
+        made = self.savepoints.find(asked.name)
+        return _status(asked, self.line(made) if made and made.run_id == asked.run_id else None)
+
+
+def _place(dag_id: str, session: SessionDep) -> Place:
+    with answering():
+        settings = dag_settings(dag_id, session)
+        return Place(pipeline_of(dag_id, session, settings), settings)
+
+
+PlaceDep = Annotated[Place, Depends(_place)]
+router = APIRouter(prefix="/api/dags/{dag_id}")
+
+
+@router.get("/savepoints", dependencies=[MAY_SEE_RUN])
+def list_savepoints(place: PlaceDep) -> list[SavepointLine]:
+    """Those of the DAG's pipeline, the newest first."""
+    with answering():
+        return [place.line(one) for one in place.all_own()]
+
+
+@router.get("/savepoints/{name}", dependencies=[MAY_SEE_RUN])
+def show_savepoint(name: str, place: PlaceDep) -> SavepointFacts:
+    with answering():
+        return savepoint_facts(place.own(name), place.savepoints)
+
+
+@router.get("/savepoint-choices", dependencies=[MAY_SEE_RUN])
+def show_choices(dag_id: str, place: PlaceDep, user: GetUserDep) -> SavepointChoices:
+    """What the caller may do with savepoints, and the runs of which one can be made."""
+    with answering():
+        runs = run_choices(dag_id, place.pipeline.name, server_ledger(place.settings))
+        return SavepointChoices(may_change=may_resume(dag_id, user), may_restore=may_trigger(dag_id, user), runs=runs)
+
+
+@router.get("/restorable", dependencies=[MAY_SEE_RUN])
+def list_restorable(place: PlaceDep) -> list[Restorable]:
+    """What a run of the DAG may begin with, for who offers a choice."""
+    with answering():
+        return list(restorables(place.pipeline.name, place.savepoints, server_ledger(place.settings)))
+
+
+@router.get("/savepoint_requests/{name}", dependencies=[MAY_SEE_RUN])
+def savepoint_status(name: str, place: PlaceDep) -> SavepointStatus:
+    """How far a savepoint is that was asked for last under this name."""
+    ledger = server_ledger(place.settings)
+    with answering():
+        asked = ledger.savepoint_requests.get(name)
+        if asked is None or ledger.runs.get(asked.run_id).pipeline != place.pipeline.name:
+            raise UnknownName("request for a savepoint", name, ())
+        return place.status(asked)
+
+
+@router.post("/runs/{run_id:path}/savepoints", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+def make_savepoint(
+    dag_id: str, run_id: str, wanted: NewSavepoint, place: PlaceDep, user: GetUserDep, response: Response
+) -> SavepointStatus:
+    """Make one of the run: 201 if it is there at once, 202 if attempts that are under way have to do their part first.
+    Then `savepoint_requests/NAME` says how far it is; the same request may be sent again.
+    """
+    run = ledger_run_id(dag_id, run_id)
+    asked = SavepointRequest(wanted.name, run, wanted.stop, user.get_name(), wanted.reason, datetime.now(UTC))
+    with answering():
+        _refuse_foreign_run(run, place)
+        workplace = place.workplace([])
+        making = _begin_making(
+            lambda: ask_for_savepoint(asked, workplace), lambda: create_savepoint(asked, place.pipeline, workplace)
+        )
+        if making is None:
+            raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, BUSY)
+        done, _ = wait([making], AT_ONCE_SECONDS)
+        if done:
+            making.result()
+        response.status_code = status.HTTP_201_CREATED if done else status.HTTP_202_ACCEPTED
+        return place.status(asked)
+
+
+@router.delete("/savepoints/{name}", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+def dispose_savepoint(name: str, place: PlaceDep) -> Disposed:
+    """Throw it away. Data that only it needed goes with the next `stagehold gc`."""
+    notes: list[str] = []
+    with answering():
+        found = place.own(name)
+        line = place.line(found)
+        dispose_of(found, place.workplace(notes))
+        return Disposed(disposed=line, notes=tuple(notes))
+
+
+def _refuse_foreign_run(run_id: str, place: Place) -> None:
+    """:raises UnknownName: there is no such run of the pipeline."""
+    if server_ledger(place.settings).runs.get(run_id).pipeline != place.pipeline.name:
+        raise UnknownName(f"run of {place.pipeline.name}", run_id, ())
+
+
+def _begin_making(ask: Callable[[], Savepoint | None], make: Callable[[], Savepoint]) -> Future[Savepoint] | None:
+    """Ask for a savepoint and have it made by a thread, so that no request has to wait for it, unless it is there; None
+    if too many are being made already, and nothing is asked.
+
+    It is a daemon thread: an api-server that ends leaves the wish on record, and whoever asks again has it served.
+    """
+    if not _free_threads.acquire(blocking=False):
+        return None
+    made: Future[Savepoint] = Future()
+    try:
+        there = ask()
+    except BaseException:
+        _free_threads.release()
+        raise
+    if there:
+        _free_threads.release()
+        made.set_result(there)
+        return made
+    Thread(target=_carry_out, args=(make, made), name="savepoint", daemon=True).start()
+    return made
+
+
+def _carry_out(make: Callable[[], Savepoint], made: Future[Savepoint]) -> None:
+    try:
+        made.set_result(make())
+    except Exception as error:
+        log.info("a savepoint was not made", exc_info=True)
+        made.set_exception(error)
+    finally:
+        _free_threads.release()
+
+
+def savepoint_line(savepoint: Savepoint, savepoints: Savepoints) -> SavepointLine:
+    return SavepointLine(
+        name=savepoint.name,
+        pipeline=savepoint.pipeline,
+        interval=savepoint.interval,
+        run_id=savepoint.run_id,
+        number=savepoint.number,
+        created_by=savepoint.created_by,
+        reason=savepoint.reason,
+        created_at=savepoint.created_at,
+        imported=bool(savepoint.root),
+        manifest=savepoints.stored(savepoint).address(savepoint.number),
+    )
+
+
+def savepoint_facts(savepoint: Savepoint, savepoints: Savepoints) -> SavepointFacts:
+    """:raises CheckpointCorrupt: what it consists of cannot be read."""
+    stages = savepoints.stored(savepoint).read_checkpoint(savepoint.number).stages
+    return SavepointFacts(
+        savepoint=savepoint_line(savepoint, savepoints), stages=tuple(_saved_stage(stage) for stage in stages)
+    )
+
+
+def _saved_stage(stage: StageSnapshot) -> SavedStage:
+    records = [record for record in stage.partitions if record.state.readable]
+    return SavedStage(
+        stage=stage.shape.name,
+        partitions=stage.parallelism,
+        consumable=len(records),
+        rows=sum(record.rows for record in records),
+        bytes=sum(record.bytes for record in records),
+        missing=tuple(sorted(missing_files(records))),
+    )
+
+
+def _status(asked: SavepointRequest, made: SavepointLine | None) -> SavepointStatus:
+    """The lake says whether it is made: it may have been there before."""
+    return SavepointStatus(
+        name=asked.name,
+        run_id=asked.run_id,
+        state=Making.MADE if made else Making.PENDING if asked.settled_at is None else Making.FAILED,
+        requested_by=asked.requested_by,
+        stop=asked.stop,
+        savepoint=made,
+        failure=None if made else asked.failure,
+    )
+
+
+def restorables(pipeline: str, savepoints: Savepoints, ledger: Ledger) -> tuple[Restorable, ...]:
+    """The newest first: savepoints, and the checkpoints that runs of the latest intervals have left."""
+    found = (*_saved(pipeline, savepoints), *_left(pipeline, ledger))
+    return tuple(sorted(found, key=lambda one: one.taken_at, reverse=True))
+
+
+def _saved(pipeline: str, savepoints: Savepoints) -> Iterator[Restorable]:
+    for one in savepoints.all():
+        if one.pipeline == pipeline:
+            yield Restorable(
+                reference=one.name,
+                savepoint=True,
+                run_id=one.run_id,
+                number=one.number,
+                interval=one.interval,
+                taken_at=one.created_at,
+            )
+
+
+def _left(pipeline: str, ledger: Ledger) -> Iterator[Restorable]:
+    for interval in ledger.partitions.intervals(pipeline, INTERVALS):
+        for one in ledger.checkpoints.of_interval(pipeline, interval):
+            if one.kept and not one.savepoint:
+                yield Restorable(
+                    reference=f"{one.run_id}#{one.number}",
+                    savepoint=False,
+                    run_id=one.run_id,
+                    number=one.number,
+                    interval=interval,
+                    taken_at=one.triggered_at,
+                )
+
+
+def run_choices(dag_id: str, pipeline: str, ledger: Ledger) -> tuple[RunChoice, ...]:
+    """The newest runs first. Runs of commands have no page and no route that makes a savepoint."""
+    runs = ledger.runs.recent(MOST_RUNS, pipeline)
+    return tuple(_choice(run, dag_id) for run in runs if run.launcher == BY_AIRFLOW and _is_of(run, dag_id))
+
+
+def _is_of(run: Run, dag_id: str) -> bool:
+    return run.run_id.startswith(f"{dag_id}/")
+
+
+def _choice(run: Run, dag_id: str) -> RunChoice:
+    return RunChoice(
+        run_id=run.run_id.removeprefix(f"{dag_id}/"),
+        interval=run.interval,
+        state=run.state,
+        started_at=run.started_at,
+    )

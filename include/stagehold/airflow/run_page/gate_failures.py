@@ -1,0 +1,80 @@
+"""Which partitions do not meet what their gates ask for, and whose waiver lets them be read all the same. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from stagehold.airflow.run_page.gate_responses import GateFailure, WaiverTold
+from stagehold.model.partition_set import PartitionSet
+from stagehold.model.records import GateResult, PartitionRecord, Waiver
+from stagehold.model.standing import PartitionState, RefusalStanding
+from stagehold.plan.resume.waiving import is_waived, waivers_of
+
+Refusal = tuple[str, RefusalStanding, WaiverTold | None]  # an expectation, and how partitions that do not meet it stand
+
+
+def gate_failures(
+    stage: str,
+    gate: str | None,
+    records: Iterable[PartitionRecord],
+    failed: Sequence[GateResult],
+    waivers: Sequence[Waiver],
+    outdated: Collection[int] = (),
+) -> Iterator[GateFailure]:
+    """The refusals of partitions as they are now; what was corrected since is history.
+
+    :param records: the newest of the stage.
+    :param failed: what was not met when each partition was judged last.
+    :param waivers: those of the stage that are in force.
+    :param outdated: partitions that the next run or resume computes anew.
+    """
+    said = _said(failed)
+    alike: dict[Refusal, list[int]] = {}
+    for record in records:
+        if record.state in (PartitionState.BLOCKED, PartitionState.CONSUMABLE):
+            for expectation, standing, waiver in _refusals(record, said.get(record.partition, {}), waivers):
+                now = RefusalStanding.OUTDATED if record.partition in outdated else standing
+                alike.setdefault((expectation, now, waiver), []).append(record.partition)
+    for (expectation, standing, waiver), partitions in alike.items():
+        result = said.get(partitions[0], {}).get(expectation)
+        yield GateFailure(
+            stage=stage,
+            suite=result.suite if result else gate or "",
+            expectation=expectation,
+            standing=standing,
+            partitions=PartitionSet(partitions).ranges,
+            count=len(partitions),
+            observed=result.observed if result else "",
+            waiver=waiver,
+        )
+
+
+def waiver_told(waiver: Waiver) -> WaiverTold:
+    return WaiverTold(
+        waived_by=waiver.waived_by, reason=waiver.reason, recorded_at=waiver.recorded_at, until=waiver.until
+    )
+
+
+def _said(failed: Sequence[GateResult]) -> Mapping[int, Mapping[str, GateResult]]:
+    found: dict[int, dict[str, GateResult]] = {}
+    for one in failed:
+        if one.blocks:
+            found.setdefault(one.partition, {})[one.expectation] = one
+    return found
+
+
+def _refusals(record: PartitionRecord, said: Mapping[str, GateResult], waivers: Sequence[Waiver]) -> Iterator[Refusal]:
+    by_expectation = {one.expectation: one for one in waivers_of(record, waivers)}
+    # A version that did not keep with the record why it is blocked left it in the results alone.
+    blocked = record.state is PartitionState.BLOCKED
+    for expectation in record.refused or (said if blocked else ()):
+        waiver = by_expectation.get(expectation)
+        yield expectation, _standing(record, waiver, waivers), waiver_told(waiver) if waiver else None
+
+
+def _standing(record: PartitionRecord, waiver: Waiver | None, waivers: Sequence[Waiver]) -> RefusalStanding:
+    if record.state.readable:
+        return RefusalStanding.PUBLISHED if waiver else RefusalStanding.ENDED
+    if waiver is None:
+        return RefusalStanding.OUTSTAYING if record.in_table else RefusalStanding.BLOCKED
+    return RefusalStanding.TO_PUBLISH if is_waived(record, waivers) else RefusalStanding.WAIVED

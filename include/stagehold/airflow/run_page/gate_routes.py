@@ -1,0 +1,178 @@
+"""The web API of a run's gates: what they said, and somebody's word against it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, Depends, HTTPException, Response, status
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
+from stagehold.airflow.answering.api_server import answering, server_ledger
+from stagehold.airflow.run_page.gate_failures import waiver_told
+from stagehold.airflow.run_page.gate_responses import (
+    ObservedHistory,
+    RunVerdicts,
+    StageVerdicts,
+    WaiveAnswer,
+)
+from stagehold.airflow.run_page.gate_verdicts import last_intervals, observed_points, stage_verdicts
+from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
+from stagehold.errors.request_errors import InvalidArgument, UnknownName
+from stagehold.gates.verdict_pages import POLICY, have_docs, read_page
+from stagehold.gates.verdicts import waived_in
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import PartitionSet
+from stagehold.model.records import Cell, Waiver
+from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
+from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.vouched import newest_verdict, waivers_for
+from stagehold.settings import Settings
+
+LONGEST_REASON = 1000  # letters
+MOST_RANGES = 1000
+MOST_PARTITION = 1_000_000  # the highest number that may be named
+
+NO_PAGE = "There is no such page. `stagehold gates RUN --docs` writes those of a run's interval."
+# As strict as the page's own: what data and suites say is shown, and can do nothing with the reader's cookie.
+PAGE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'; sandbox",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+log = logging.getLogger(__name__)
+router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
+Number = Annotated[int, Field(ge=0, le=MOST_PARTITION)]
+
+
+class WaiveRequest(BaseModel):
+    """``partitions`` are ranges, their ends included; ``expectation`` is how its text begins. ``until`` is a date (UTC)
+    or moment at which the word ends; with ``end`` it takes back what was waived before.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    stage: str
+    expectation: Annotated[str, Field(min_length=1)]
+    partitions: Annotated[list[tuple[Number, Number]], Field(min_length=1, max_length=MOST_RANGES)]
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)]
+    until: datetime | None = None
+    end: bool = False
+
+
+@dataclass(frozen=True)
+class GatedRun:
+    """A run of Airflow as its gates know it."""
+
+    request: RunRequest
+    ledger: Ledger
+    settings: Settings
+
+    def cell(self, stage: str) -> Cell:
+        """:raises UnknownName: the pipeline has no such stage."""
+        pipeline = self.request.pipeline
+        for one in pipeline.stages:
+            if one.name == stage:
+                return Cell(pipeline.name, one.id, self.request.interval)
+        raise UnknownName(f"stage of {pipeline.name}", stage, [one.name for one in pipeline.stages])
+
+
+def _run(dag_id: str, run_id: str, session: SessionDep) -> GatedRun:
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger = server_ledger(settings)
+        return GatedRun(read_dag_run(dag_id, run_id, session, settings, ledger).request, ledger, settings)
+
+
+GatedRunDep = Annotated[GatedRun, Depends(_run)]
+
+
+@router.get("/gates", dependencies=[MAY_SEE_RUN])
+def show_gates(run: GatedRunDep) -> RunVerdicts:
+    """What the gates said when they judged the partitions of the run's interval last, whichever run made them."""
+    with answering():
+        docs = have_docs(run.settings.lake_uri, run.request.pipeline.name, run.request.interval)
+        return RunVerdicts(stages=tuple(_verdicts(run)), docs=docs)
+
+
+@router.get("/docs/{page}", dependencies=[MAY_SEE_RUN])
+def show_page(page: str, run: GatedRunDep) -> Response:
+    """A page that `stagehold gates RUN --docs` wrote for the run's interval."""
+    found = read_page(page, run.settings.lake_uri, run.request.pipeline.name, run.request.interval)
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, NO_PAGE)
+    return Response(found, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
+
+
+@router.get("/gates/history", dependencies=[MAY_SEE_RUN])
+def show_history(stage: str, expectation: str, run: GatedRunDep) -> ObservedHistory:
+    """What an expectation observed in the run's interval and those before it."""
+    with answering():
+        cell, ledger = run.cell(stage), run.ledger
+        known = [(one.interval, one.started_at) for one in ledger.runs.newest_of_intervals(cell.pipeline)]
+        intervals = last_intervals(known, cell.interval, run.request.pipeline.schedule)
+        results = ledger.gates.of_expectation(cell.pipeline, cell.stage, intervals, expectation)
+        points = observed_points(intervals, results)
+        return ObservedHistory(stage=stage, expectation=expectation, points=points)
+
+
+@router.post("/waive", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnswer:
+    """Let partitions be read though they do not meet an expectation, or take that back. The verdict stays on record.
+
+    It holds for the data that is there now; what is computed anew while somebody decides is other data, unless it has
+    the same content.
+    """
+    now = datetime.now(UTC)
+    with answering():
+        cell = run.cell(wanted.stage)
+        records = run.ledger.partitions.newest(cell)
+        named = PartitionSet.named(wanted.partitions, [one.partition for one in records])
+        until = now if wanted.end else _moment(wanted.until, now)
+        wish = WaiverWish(named, wanted.expectation, user.get_name(), wanted.reason, until)
+        words = wished(wish, wanted.stage, refused_data(records, None), now)
+        run.ledger.waivers.record(words)
+        log.info(
+            "%s waives %s of %s, %s partitions until %s", wish.waived_by, wish.expectation, cell, len(words), until
+        )
+        return _answer(wanted.stage, words)
+
+
+def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
+    pipeline, ledger = run.request.pipeline, run.ledger
+    recorded = ledger.partitions.newest_of(pipeline.name, run.request.interval)
+    words = waivers_for(pipeline, run.request.interval, ledger, run.settings)
+    for stage in pipeline.stages:
+        records = recorded.get(stage.id, ())
+        if stage.gate and records:
+            data = refused_data(records, newest_verdict(records, ledger))
+            waived = waived_in(data, words.get(stage.name, ()))
+            results = ledger.gates.verdicts(run.cell(stage.name))
+            yield stage_verdicts(stage.name, stage.gate, records[-1].partition + 1, results, waived)
+
+
+def _moment(given: datetime | None, now: datetime) -> datetime | None:
+    """:raises InvalidArgument: it is over."""
+    if given is None:
+        return None
+    try:
+        moment = given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except OverflowError:  # a moment of the year 9999 that is none in UTC
+        moment = now
+    if moment <= now:
+        raise InvalidArgument("until", given.isoformat(), "a date such as 2030-01-31 or a moment, later than now")
+    return moment
+
+
+def _answer(stage: str, words: Sequence[Waiver]) -> WaiveAnswer:
+    partitions = PartitionSet(one.partition for one in words).ranges
+    waiver = waiver_told(words[0])
+    return WaiveAnswer(stage=stage, expectation=words[0].expectation, partitions=partitions, waiver=waiver)

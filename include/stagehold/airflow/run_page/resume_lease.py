@@ -1,0 +1,61 @@
+"""Who presses Resume: one at a time, and everybody else is told who that was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from fastapi import HTTPException, status
+
+from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.run_page.run_facts import RESUMED
+from stagehold.errors.lease_errors import LeaseHeld
+from stagehold.errors.ledger_errors import LedgerUnavailable
+from stagehold.errors.request_errors import ResumeUnderWay
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Event, Lease
+
+RESUME_SECONDS = 60.0  # a resume that takes longer may be overtaken by another one
+SEPARATOR = "|"
+RESUME_OF = "resume of "  # and the run: the name of the lease
+
+
+@dataclass(frozen=True)
+class Presser:
+    """A user who presses the button; ``call`` tells two presses of one user apart."""
+
+    user: str
+    at: datetime
+    call: str
+
+    @staticmethod
+    def now(user: str) -> Presser:
+        return Presser(user, datetime.now(UTC), uuid4().hex)
+
+    def __str__(self) -> str:
+        return SEPARATOR.join((self.call, self.at.isoformat(), self.user))
+
+    @staticmethod
+    def described(holder: str) -> str:
+        """Who holds the lease, for people; who is not one of us is somebody else."""
+        _, at, user = (*holder.split(SEPARATOR, 2), "", "")[:3]
+        if not user:
+            return "somebody else"
+        return f"{user}, who pressed at {datetime.fromisoformat(at):%Y-%m-%d %H:%M:%S} (UTC)"
+
+    def put_on_record(self, run_id: str, note: str, ledger: Ledger) -> None:
+        """For whoever presses it while the run goes on."""
+        ledger.events.append(Event(run_id, RESUMED, self.user, note, datetime.now(UTC)))
+
+
+def resume_lease(ledger: Ledger, dag_id: str, run_id: str, presser: Presser) -> Lease:
+    """The right to resume a run; without it the answer is who has it."""
+    name = f"{RESUME_OF}{ledger_run_id(dag_id, run_id)}"
+    try:
+        return ledger.leases.acquire(name, str(presser), RESUME_SECONDS)
+    except LeaseHeld as held:
+        error = ResumeUnderWay(f"{dag_id} {run_id}", Presser.described(held.holder))
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from held
+    except LedgerUnavailable as error:
+        raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error

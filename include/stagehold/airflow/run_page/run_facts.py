@@ -1,0 +1,148 @@
+"""What the page of a run is made from, and what it says of the run's attempts: how each ended, why, and where the time
+went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stagehold.airflow.answering.response_model import AS_RECORDED, Looked
+from stagehold.airflow.run_page.run_responses import AttemptLine, RestoredFrom, WaveEnd
+from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
+from stagehold.errors.base import StageholdError
+from stagehold.model.records import Attempt, AttemptState, Event, GateResult, PartitionRecord, RunState, Waiver
+from stagehold.model.states import ATTEMPT
+from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.plan.split.regions import Region
+from stagehold.plan.split.shares import newest_covering
+
+if TYPE_CHECKING:
+    from stagehold.airflow.runs.dag_runs import StageholdDagRun
+
+RESUMED = "resumed"  # the kind of the event that says who pressed Resume; its subject is the user
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What Airflow, the ledger and the planner say of one run; ``refusal`` is why nothing of it can be run, if nothing
+    can. ``gate_failures`` are by stage id, and ``waivers``, as far as they are in force, by the names of stages.
+    ``resumed`` is when somebody pressed Resume last. ``ledger_state`` is the run's in the ledger, which tells suspended
+    and cancelled runs from failed ones; None before it has begun.
+    """
+
+    dag_run: StageholdDagRun
+    regions: tuple[Region, ...]
+    plan: ResumePlan
+    recorded: Mapping[str, tuple[PartitionRecord, ...]]
+    attempts: Sequence[Attempt]
+    traces: Mapping[str, str]
+    gate_failures: Mapping[str, Sequence[GateResult]]
+    refusal: StageholdError | None = None
+    restore: RestoredFrom | None = None
+    waivers: Mapping[str, Sequence[Waiver]] = field(default_factory=dict)
+    resumed: Event | None = None
+    ledger_state: RunState | None = None
+    looked: Looked = AS_RECORDED
+
+    @property
+    def suspended(self) -> bool:
+        """Whether somebody stopped it behind its waves, so that nothing of it failed."""
+        return self.dag_run.state not in ACTIVE_RUN_STATES and self.ledger_state is RunState.SUSPENDED
+
+
+MOST_ATTEMPTS = 200  # the newest; what is older is in `stagehold status RUN`
+MOST_WAVES = 60  # of an attempt; of more, some in equal steps
+LOST = (
+    "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
+)
+
+
+def attempt_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
+    """The newest attempts, in the order in which they began."""
+    waves = _waves(facts)
+    shown = facts.attempts[-MOST_ATTEMPTS:]
+    return tuple(_line(one, one.failure, waves.get(one.attempt_id, ())) for one in shown)
+
+
+def failure_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
+    """The newest attempt of each region, if it did not end well, with its trace."""
+    if facts.suspended:
+        return ()
+    active = facts.dag_run.state in ACTIVE_RUN_STATES
+    failed = ((one, failure_of(one, active=active)) for one in newest_attempts(facts.attempts))
+    return tuple(_line(one, why, (), facts.traces.get(one.attempt_id)) for one, why in failed if why)
+
+
+def newest_attempts(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The newest attempt of each region, or of each of its partitions."""
+    regions = dict.fromkeys(attempt.region for attempt in attempts)
+    return tuple(
+        found
+        for region in regions
+        for found in newest_covering((one for one in attempts if one.region == region), None)
+    )
+
+
+def at_work(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
+    """An attempt that died without a word stays unended in the ledger; it only counts while Airflow's run is active."""
+    if facts.dag_run.state not in ACTIVE_RUN_STATES:
+        return ()
+    newest = (one for one in newest_attempts(facts.attempts) if one.region == region)
+    return tuple(one for one in newest if one.began and not ATTEMPT.is_terminal(one.state))
+
+
+def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
+    """The attempts after which nobody tries again by himself."""
+    if facts.suspended or facts.dag_run.state in ACTIVE_RUN_STATES:
+        return ()
+    newest = (one for one in newest_attempts(facts.attempts) if one.region == region)
+    return tuple(one for one in newest if failure_of(one, active=False))
+
+
+def failure_of(attempt: Attempt, *, active: bool) -> str | None:
+    """Why it did not finish, if it did not; ``active`` says whether its run goes on."""
+    if attempt.state in (AttemptState.FAILED, AttemptState.CANCELED):
+        return attempt.failure or "The attempt left no reason; its task log may have more."
+    return None if attempt.state is AttemptState.FINISHED or active else LOST
+
+
+def _line(
+    attempt: Attempt, failure: str | None, waves: Sequence[WaveEnd] = (), trace: str | None = None
+) -> AttemptLine:
+    return AttemptLine(
+        region=attempt.subject,
+        epoch=attempt.epoch,
+        state=attempt.state,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        failure=failure,
+        cause=attempt.cause,
+        trace=trace,
+        labels=attempt.labels,
+        waves=_thinned(waves),
+    )
+
+
+def _waves(facts: RunFacts) -> Mapping[str, tuple[WaveEnd, ...]]:
+    """By attempt, in the order in which they were recorded."""
+    names = {stage.id: stage.name for stage in facts.dag_run.request.pipeline.stages}
+    alike: dict[tuple[str, str, int], list[PartitionRecord]] = {}
+    for record in _own(facts):
+        alike.setdefault((record.attempt_id, names.get(record.cell.stage, ""), record.wave), []).append(record)
+    waves: dict[str, list[WaveEnd]] = {}
+    for (attempt, stage, wave), records in alike.items():
+        end = WaveEnd(stage=stage, wave=wave, partitions=len(records), ended_at=records[-1].recorded_at)
+        waves.setdefault(attempt, []).append(end)
+    return {attempt: tuple(sorted(ends, key=lambda end: end.ended_at)) for attempt, ends in waves.items()}
+
+
+def _own(facts: RunFacts) -> Iterator[PartitionRecord]:
+    run_id = facts.dag_run.request.run_id
+    return (record for records in facts.recorded.values() for record in records if record.run_id == run_id)
+
+
+def _thinned(waves: Sequence[WaveEnd]) -> tuple[WaveEnd, ...]:
+    step = -(-len(waves) // MOST_WAVES) or 1
+    return tuple(waves[::-1][::step][::-1])  # the last one stays

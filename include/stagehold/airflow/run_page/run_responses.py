@@ -1,0 +1,256 @@
+"""What the web API answers of a run: its grid with all that the page shows, its history, and what Resume did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from stagehold.airflow.answering.response_model import Looked, ResponseModel
+from stagehold.airflow.run_page.gate_responses import GateFailure
+from stagehold.airflow.runs.task_clearing import TaskToClear
+from stagehold.model.records import AttemptState, RunState
+from stagehold.model.standing import CellState
+from stagehold.plan.resume.decisions import Action
+
+
+class PartitionCell(ResponseModel):
+    """One partition. The fields after ``reason`` are None without a record; ``run_id`` is the run that computed it.
+
+    ``skew`` says how much larger than the stage's others it is, None unless that is much. A ``restored`` partition is
+    that of the checkpoint which the run begins with, whether or not the run has put it in its place yet. A ``waived``
+    partition does not meet what its gate asks for, and somebody said that it may be read all the same.
+    """
+
+    partition: int
+    state: CellState
+    action: Action
+    reason: str
+    rows: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    epoch: int | None = None
+    wave: int | None = None
+    version: int | None = None
+    run_id: str | None = None
+    recorded_at: datetime | None = None
+    skew: str | None = None
+    restored: bool = False
+    waived: bool = False
+
+
+class StripPart(ResponseModel):
+    """Neighbouring partitions of a stage: how many are in which state, and which of the states comes first."""
+
+    first: int
+    last: int
+    state: CellState
+    counts: Mapping[CellState, int]
+
+
+class ActionGroup(ResponseModel):
+    """Partitions of a stage that share what will happen to them and why; ``partitions`` are ranges, as text."""
+
+    action: Action
+    reason: str
+    count: int
+    partitions: str
+
+
+class Pace(ResponseModel):
+    """How an attempt at work gets on: ``recorded`` partitions by now, the last of them with ``wave``. The ``left`` ones
+    take ``seconds_to_go`` yet, if it goes on like this; None as long as nothing is recorded.
+    """
+
+    wave: int
+    recorded: int
+    left: int
+    per_minute: float
+    seconds_to_go: float | None
+    recorded_at: datetime
+
+
+class StageRow(ResponseModel):
+    """One stage. ``stored`` is False for outputs that are computed along, which have no partitions to look at.
+    ``partitions`` are all but the unneeded ones. There are ``cells`` or, for many partitions, a ``strip``.
+    """
+
+    name: str
+    region: str
+    job: str
+    gate: str | None
+    table: str | None
+    stored: bool
+    task_state: str | None
+    consumable: int
+    partitions: int
+    blocked: int
+    counts: Mapping[CellState, int]
+    cells: tuple[PartitionCell, ...]
+    strip: tuple[StripPart, ...]
+    groups: tuple[ActionGroup, ...]
+    pace: Pace | None
+
+
+class WaveEnd(ResponseModel):
+    """A wave that was recorded, and how many partitions of the stage it made."""
+
+    stage: str
+    wave: int
+    partitions: int
+    ended_at: datetime
+
+
+class AttemptLine(ResponseModel):
+    """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed.
+
+    ``cause`` is the class of the failure and the rule that gave it; ``trace`` is its whole story, where that was kept.
+    ``labels`` are what failure enrichers say of it, ``waves`` those whose partitions are still the newest.
+    """
+
+    region: str
+    epoch: int
+    state: AttemptState
+    started_at: datetime
+    ended_at: datetime | None
+    failure: str | None
+    cause: str | None
+    trace: str | None
+    labels: Mapping[str, str]
+    waves: tuple[WaveEnd, ...]
+
+
+class Reused(ResponseModel):
+    """So many partitions are as another run computed them."""
+
+    run_id: str
+    partitions: int
+
+
+class Origins(ResponseModel):
+    """How many of the partitions that are done this run ``computed``, how many are ``restored`` from what it began
+    with, and of which other runs the rest is, ``others`` of more runs than are named. All that this run did not compute
+    took ``saved_seconds`` when it was computed.
+    """
+
+    computed: int
+    restored: int
+    reused: tuple[Reused, ...]
+    others: int
+    saved_seconds: float
+
+
+class ResumePreview(ResponseModel):
+    """What the Resume button would do; ``refusal`` says why it cannot, None when it can.
+
+    Partitions ``along`` are computed with their readers and not stored, and not counted in ``run``; of the reused
+    partitions, so many are to be ``restored``. The data of partitions to ``judge`` is there, and read by their gate. So
+    many to ``retract`` leave their tables, since a waiver has ended. Of the partitions to run, so many are consumable
+    now and run ``again``. What is reused took ``saved_seconds`` when it was computed.
+    """
+
+    refusal: str | None
+    tasks: tuple[TaskToClear, ...]
+    reuse: int
+    run: int
+    along: int
+    restored: int = 0
+    judge: int = 0
+    retract: int = 0
+    again: int = 0
+    saved_seconds: float = 0.0
+
+
+class ResumeAnswer(ResponseModel):
+    """What was cleared, or would be."""
+
+    dry_run: bool
+    cleared: tuple[TaskToClear, ...]
+    reuse: int
+    run: int
+    along: int
+    judge: int
+    retract: int
+
+
+class Resumed(ResponseModel):
+    """Who pressed Resume last, and when."""
+
+    by: str
+    at: datetime
+
+
+class Snapshot(ResponseModel):
+    """The checkpoint or savepoint that a run begins with: whose it is, and when it was taken."""
+
+    address: str
+    name: str | None
+    run_id: str
+    number: int
+    interval: str
+    taken_at: datetime
+
+
+class RestoredFrom(ResponseModel):
+    """A run's restore: from the ``stage``, or from what the ``reference`` means. That is the ``snapshot`` unless nobody
+    can begin with it, and then ``problem`` says why. ``fulfilled_at`` is when all that was asked for was there.
+    """
+
+    stage: str | None
+    reference: str | None
+    requested_at: datetime
+    fulfilled_at: datetime | None
+    snapshot: Snapshot | None = None
+    problem: str | None = None
+
+
+class RunGrid(ResponseModel):
+    """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change``
+    says whether its reader may resume it or waive something, ``unmet`` how many verdicts of its gates say no, of
+    whatever severity. ``whole`` is said of what is on record, whether or not it runs again. Of a run with very many
+    partitions the first answer is not ``planned``: it has no stages, and no word about a resume; nor is an answer of a
+    run whose lake cannot be looked into, which ``looked`` says.
+    """
+
+    dag_id: str
+    run_id: str
+    pipeline: str
+    interval: str
+    state: str
+    ledger_state: RunState | None
+    active: bool
+    headline: str
+    consumable: int
+    stale: int
+    released: int
+    partitions: int
+    whole: bool
+    origins: Origins
+    planned: bool
+    stages: tuple[StageRow, ...]
+    attempts: tuple[AttemptLine, ...]
+    failures: tuple[AttemptLine, ...]
+    gate_failures: tuple[GateFailure, ...]
+    resume: ResumePreview
+    resumed: Resumed | None
+    restore: RestoredFrom | None
+    may_change: bool
+    unmet: int
+    looked: Looked
+
+
+class HistoryLine(ResponseModel):
+    """A change of the run or of an attempt, or an event; ``of`` says of what."""
+
+    at: datetime
+    of: str
+    text: str
+
+
+class RunHistory(ResponseModel):
+    """The lines, oldest first. ``archived`` says that the ledger does not know all of it any more, ``earlier`` how many
+    lines are left out.
+    """
+
+    lines: tuple[HistoryLine, ...]
+    earlier: int
+    archived: bool

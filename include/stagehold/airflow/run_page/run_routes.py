@@ -1,0 +1,275 @@
+"""The web API of a run's page: what it shows, and Resume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import APIRouter, HTTPException, Query, Request, Response, status
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
+from stagehold.airflow.answering.api_server import (
+    answer_unless_known,
+    answering,
+    post_to_airflow,
+    refuse_as_airflow,
+    server_ledger,
+)
+from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.airflow.answering.response_model import AS_RECORDED
+from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.run_page.resume_lease import Presser, resume_lease
+from stagehold.airflow.run_page.run_facts import RunFacts
+from stagehold.airflow.run_page.run_grid import (
+    RunPage,
+    clear_set,
+    resume_preview,
+    run_grid,
+    run_history,
+    run_page,
+    seen_by,
+    unplanned,
+)
+from stagehold.airflow.run_page.run_reading import KnownRun, read_facts
+from stagehold.airflow.run_page.run_responses import (
+    PartitionCell,
+    ResumeAnswer,
+    ResumePreview,
+    RunGrid,
+    RunHistory,
+)
+from stagehold.airflow.runs.dag_runs import dag_settings
+from stagehold.airflow.runs.task_clearing import TaskToClear
+from stagehold.errors.base import StageholdError
+from stagehold.errors.ledger_errors import LedgerUnavailable
+from stagehold.errors.request_errors import RunStillActive, UnknownName
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.standing import Standing, together
+from stagehold.plan.resume.decisions import also_computed
+from stagehold.run.archive.archive import report_of
+from stagehold.run.intervals.interval_standings import stage_standings
+from stagehold.settings import Settings
+
+LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan
+MOST_CELLS = 2_000  # that are told at once
+LOOKED_AT = "Stagehold-Looked-At"
+NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
+
+_PAGES = KeptPages[RunPage]()
+# Run ids may hold any character, a slash too, hence :path.
+router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
+
+
+class ResumeRequest(BaseModel):
+    """``dry_run`` only says what would be cleared."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dry_run: bool = False
+
+
+class AgainRequest(ResumeRequest):
+    """``stages`` are computed once more; what reads them runs if they come out different."""
+
+    stages: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+@router.get("/grid", dependencies=[MAY_SEE_RUN], response_model=RunGrid)
+def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, request: Request) -> Response:
+    """What the page shows: the ledger's figures alone if nobody can look into the lake, with the reason. Whoever has it
+    already as it is, by its ETag, is told so with 304, and when that was looked at.
+    """
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger = server_ledger(settings)
+        known = KnownRun.read(dag_id, run_id, session, ledger, settings)
+        shown = seen_by(_shown(known, ledger, settings), known.dag_run, may_resume=may_resume(dag_id, user))
+    timeless = shown.model_copy(update={"looked": shown.looked.model_copy(update={"at": None})})
+    answer = answer_unless_known(shown, request, same_as=timeless)
+    if shown.looked.at:
+        answer.headers[LOOKED_AT] = shown.looked.at.isoformat()
+    return answer
+
+
+@router.get("/plan", dependencies=[MAY_SEE_RUN])
+def plan(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> ResumePreview:
+    """What Resume would do, worked out anew."""
+    facts = _facts(dag_id, run_id, session)
+    return seen_by(run_grid(facts), facts.dag_run, may_resume=may_resume(dag_id, user)).resume
+
+
+@router.get("/stages/{stage}/cells", dependencies=[MAY_SEE_RUN])
+def cells(
+    dag_id: str,
+    run_id: str,
+    stage: str,
+    first: Annotated[int, Query(ge=0)],
+    last: Annotated[int, Query(ge=0)],
+    session: SessionDep,
+) -> tuple[PartitionCell, ...]:
+    """Partitions of a stage, both ends included."""
+    if not 0 <= last - first < MOST_CELLS:
+        allowed = f"a range of at most {MOST_CELLS:,} partitions, the first one first"
+        raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, f"first={first}&last={last}: ask for {allowed}.")
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger = server_ledger(settings)
+        page = _page(KnownRun.read(dag_id, run_id, session, ledger, settings), ledger, settings)
+    if page is None:
+        raise HTTPException(status.HTTP_409_CONFLICT, "The run is being looked at. Ask again in some seconds.")
+    _, cells_of = page
+    if stage not in cells_of:
+        known = ", ".join(cells_of)
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"The pipeline has no stage {stage}. It has: {known}.")
+    return cells_of[stage][first : last + 1]
+
+
+@router.get("/timeline", dependencies=[MAY_SEE_RUN])
+def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
+    """What happened to the run; nothing if it has not begun. What the ledger has forgotten is read from the lake."""
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger, own = server_ledger(settings), ledger_run_id(dag_id, run_id)
+        try:
+            report = report_of(own, ledger, settings.lake_uri)
+        except UnknownName:
+            return RunHistory(lines=(), earlier=0, archived=False)
+        return run_history(report, archived=len(report.history) > len(ledger.transitions.of_run(own)))
+
+
+@router.post("/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+async def resume(
+    dag_id: str, run_id: str, wanted: ResumeRequest, session: SessionDep, user: GetUserDep, request: Request
+) -> ResumeAnswer:
+    """Clear the least that brings the run to its end, in the same run, with the caller's own rights.
+
+    Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
+    has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
+    """
+    return await _resume((), wanted, dag_id, run_id, session, user.get_name(), request)
+
+
+@router.post("/again", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+async def again(
+    dag_id: str, run_id: str, wanted: AgainRequest, session: SessionDep, user: GetUserDep, request: Request
+) -> ResumeAnswer:
+    """Resume the run, and have it compute stages once more even if nothing changed: once, however often its tasks are
+    tried or cleared after that.
+    """
+    return await _resume(wanted.stages, wanted, dag_id, run_id, session, user.get_name(), request)
+
+
+async def _resume(
+    stages: Sequence[str],
+    wanted: ResumeRequest,
+    dag_id: str,
+    run_id: str,
+    session: Session,
+    user: str,
+    request: Request,
+) -> ResumeAnswer:
+    presser = Presser.now(user)
+    with answering():
+        ledger = server_ledger(await run_in_threadpool(dag_settings, dag_id, session))
+    lease = await run_in_threadpool(resume_lease, ledger, dag_id, run_id, presser)
+    try:
+        facts = await run_in_threadpool(_facts, dag_id, run_id, session, stages)
+        chosen, preview = _chosen(facts), resume_preview(facts)
+        if not wanted.dry_run:
+            if stages and facts.dag_run.request.restore:
+                await run_in_threadpool(ledger.restores.ask, facts.dag_run.request.restore)
+            await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
+            await _clear(facts, chosen, _note(chosen, preview), request)
+            await run_in_threadpool(presser.put_on_record, facts.dag_run.request.run_id, _note(chosen, preview), ledger)
+        counts = preview.model_dump(include={"reuse", "run", "along", "judge", "retract"})
+        return ResumeAnswer(dry_run=wanted.dry_run, cleared=chosen, **counts)
+    finally:
+        await run_in_threadpool(ledger.leases.release, lease)
+
+
+def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()) -> RunFacts:
+    """Read anew: who changes something decides by what is.
+
+    :param again: stages that are to be computed once more.
+    """
+    with answering():
+        settings = dag_settings(dag_id, session)
+        ledger = server_ledger(settings)
+        known = KnownRun.read(dag_id, run_id, session, ledger, settings)
+        return read_facts(known.again(again) if again else known, ledger, settings)
+
+
+def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> RunPage | None:
+    request = known.request
+    return _PAGES.page(
+        request.run_id,
+        (request, ledger.revision, known.dag_run.state),
+        lambda: run_page(read_facts(known, ledger, settings)),
+        lambda: _is_large(known, ledger),
+    )
+
+
+def _is_large(known: KnownRun, ledger: Ledger) -> bool:
+    """What is declared costs nothing to know, and is mostly what there is."""
+    declared = sum(stage.partitions for stage in known.request.pipeline.stages)
+    return declared > LARGE or _standing(known, ledger).total > LARGE
+
+
+def _standing(known: KnownRun, ledger: Ledger) -> Standing:
+    return together(stage_standings(known.request.pipeline, known.request.interval, ledger).values())
+
+
+def _shown(known: KnownRun, ledger: Ledger, settings: Settings) -> RunGrid:
+    """As it is found, or else as it is recorded."""
+    looked = AS_RECORDED
+    try:
+        if page := _page(known, ledger, settings):
+            grid, _ = page
+            return grid
+    except (UnknownName, LedgerUnavailable):
+        raise
+    except StageholdError as error:
+        looked = AS_RECORDED.model_copy(update={"problem": str(error)})
+    return unplanned(known.dag_run, _standing(known, ledger), looked)
+
+
+def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:
+    try:
+        return clear_set(facts)
+    except RunStillActive as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, f"{error}{_pressed(facts)}") from error
+    except StageholdError as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+
+
+def _pressed(facts: RunFacts) -> str:
+    """Who resumed a run that goes on."""
+    last = facts.resumed
+    return f" {last.subject} resumed it at {last.recorded_at:%Y-%m-%d %H:%M:%S} (UTC)." if last else ""
+
+
+async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], note: str, request: Request) -> None:
+    body: Mapping[str, Any] = {
+        "dry_run": False,
+        "only_failed": False,
+        "reset_dag_runs": True,
+        "dag_run_id": facts.dag_run.run_id,
+        "task_ids": list(dict.fromkeys(task.address for task in chosen)),
+        "note": note,
+    }
+    answer = await post_to_airflow(f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", body, request)
+    refuse_as_airflow(answer, "clear the tasks")
+
+
+def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
+    judged = f", has {preview.judge} judged again" if preview.judge else ""
+    retracted = f", takes {preview.retract} out of their tables" if preview.retract else ""
+    counts = f"reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}{judged}{retracted}"
+    return "\n".join([f"Resumed by Stagehold: {counts}.", *(f"{task.name}: {task.reason}" for task in chosen)])[
+        :NOTE_LENGTH
+    ]

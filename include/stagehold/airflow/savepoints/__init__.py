@@ -1,1 +1,0 @@
-"""How are savepoints made, looked at and thrown away through the web API?"""

@@ -1,0 +1,75 @@
+"""Lineage of computed stages, for OpenLineage where its provider for Airflow is installed and set up."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stagehold.lake.store.location import table_location
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, GateResult
+from stagehold.run.planning.task import RegionTask
+from stagehold.sources.source_files import SourceRoots
+from stagehold.spec.pipeline import Stage
+
+if TYPE_CHECKING:
+    from stagehold.airflow.telling.task_work import StageWork
+    from stagehold.settings import Settings
+
+PROVIDER = "airflow.providers.openlineage"
+
+
+@dataclass(frozen=True)
+class LineageData:
+    """What a stage reads or writes, by its address, with what a gate said of it."""
+
+    uri: str
+    verdicts: tuple[GateResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class StageLineage:
+    """One stage that was computed, of what and into what."""
+
+    work: StageWork
+    interval: str
+    inputs: tuple[LineageData, ...]
+    output: LineageData
+
+
+def emit_lineage(work: StageWork, task: RegionTask, ledger: Ledger, settings: Settings, task_instance: Any) -> None:
+    """One event; nothing, and nothing is imported, without the provider."""
+    if importlib.util.find_spec(PROVIDER) is None:
+        return
+    from stagehold.airflow.telling.lineage_event import emit
+
+    emit(stage_lineage(work, task, ledger, settings), task_instance)
+
+
+def stage_lineage(work: StageWork, task: RegionTask, ledger: Ledger, settings: Settings) -> StageLineage:
+    output = LineageData(_address(work.stage, task, settings), work.verdicts)
+    inputs = tuple(_inputs(work.stage, task, ledger, settings))
+    return StageLineage(work, task.request.interval, inputs, output)
+
+
+def _inputs(stage: Stage, task: RegionTask, ledger: Ledger, settings: Settings) -> Iterator[LineageData]:
+    """Tables and files; through inputs that are stored nowhere, what those are made from."""
+    if stage.source is not None:
+        roots, path = SourceRoots(settings.production.lake_uri, settings.project), stage.source.path
+        yield LineageData(roots.address(path) if path else stage.source.url or "")
+    for producer in (task.pipeline.stage(edge.stage) for edge in stage.inputs):
+        if producer.output.stored:
+            yield LineageData(_address(producer, task, settings), _verdicts(producer, task, ledger))
+        else:
+            yield from _inputs(producer, task, ledger, settings)
+
+
+def _verdicts(stage: Stage, task: RegionTask, ledger: Ledger) -> tuple[GateResult, ...]:
+    cell = Cell(task.pipeline.name, stage.id, task.request.interval)
+    return ledger.gates.verdicts(cell) if stage.gate else ()
+
+
+def _address(stage: Stage, task: RegionTask, settings: Settings) -> str:
+    return table_location(settings.lake_uri, task.pipeline.name, stage, task.request.interval).uri

@@ -1,0 +1,69 @@
+"""What a run is asked for in the end, and what is said of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagehold.airflow.context.restore_requests import BACKFILL
+from stagehold.airflow.context.settled_wish import LONGEST_NOTE, REMARKS, noted, remarks_in, settled_wish
+
+FIELDS = ("interval", "restore", "restore_from_stage", "allow_non_restored_state", "segment")
+STAGE, TYPED, OWN = {"restore_from_stage": "orders"}, {"interval": "2026-11-05"}, {"segment": "MACHINERY"}
+PLAN = {BACKFILL: "shipping_priority-1"}
+NO_BACKFILL = None
+
+
+@pytest.mark.parametrize(
+    ("conf", "backfill_conf", "settled", "remarks"),
+    [
+        pytest.param({}, NO_BACKFILL, {}, [], id="nothing"),
+        pytest.param(STAGE | TYPED, NO_BACKFILL, STAGE | TYPED, [], id="a form that was filled in as it is meant"),
+        pytest.param(
+            {"intervall": "x", "restored": 1},
+            NO_BACKFILL,
+            {"intervall": "x", "restored": 1},
+            ["intervall, restored is no field of this pipeline and does nothing; fields: allow_non_restored_state"],
+            id="names that nobody reads",
+        ),
+        pytest.param(
+            STAGE | TYPED,
+            STAGE | TYPED,
+            STAGE | TYPED,
+            ["The interval 2026-11-05 was left aside: a backfill runs each of its dates for itself."],
+            id="an interval in a backfill's form",
+        ),
+        pytest.param(PLAN, PLAN, PLAN, [], id="a backfill of the tab's"),
+        pytest.param(
+            PLAN | OWN, {}, OWN, ["stagehold_backfill of an earlier one was left aside"], id="the plan of one before"
+        ),
+        pytest.param(
+            STAGE | {"restore": None},
+            {},
+            {"restore": None},
+            ["restore_from_stage of an earlier one was left aside"],
+            id="a restore of one before",
+        ),
+        pytest.param(STAGE | PLAN, PLAN, PLAN, ["restore_from_stage of an earlier one"], id="two that differ"),
+        pytest.param(OWN, {}, OWN, [], id="a backfill without a wish keeps what the pipeline computes with"),
+    ],
+)
+def test_what_is_asked_for(conf, backfill_conf, settled, remarks):
+    wish = settled_wish(conf, FIELDS, backfill_conf)
+    assert wish.conf == settled
+    assert len(wish.remarks) == len(remarks)
+    assert all(part in remark for part, remark in zip(remarks, wish.remarks, strict=True))
+
+
+def test_what_was_said_of_a_start_counts_for_that_start_alone():
+    wish = settled_wish({REMARKS: ["a"], **TYPED}, FIELDS, NO_BACKFILL)
+    assert (wish.conf, wish.remarks) == (TYPED, ())
+    assert remarks_in({REMARKS: ["a"]}) == ["a"]
+    assert remarks_in({}) == remarks_in(None) == []
+
+
+def test_a_note_keeps_what_people_wrote_and_says_nothing_twice():
+    note = noted("Ask Ann first.", ["a", "b"])
+    assert note == "Ask Ann first.\nStagehold: a\nStagehold: b"
+    assert noted(note, ["b"]) == note
+    assert (noted(None, []), noted("", [])) == (None, "")
+    assert len(noted("x" * LONGEST_NOTE, ["a"])) == LONGEST_NOTE

@@ -1,0 +1,198 @@
+"""The API of a pipeline's tab in Airflow's own app, on intervals that were written into the ledger by hand."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+from tests.airflow.made_runs import make_dag_run
+from tests.airflow.pipeline_page.made_intervals import (
+    FAILURE,
+    PIPELINE,
+    SPLITS,
+    MadeRun,
+    day,
+    emptied_ledger,
+    make_failed,
+    make_huge,
+    make_many_runs,
+    make_whole,
+)
+
+from stagehold.airflow.answering import kept_pages as keeping
+from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.model.standing import PartitionState
+
+pytestmark = pytest.mark.airflow
+
+API = f"/stagehold/api/dags/{PIPELINE}"
+PATHS = ("intervals", "history", "recoveries", "stale")
+MOST_BYTES = 100_000
+
+
+@pytest.fixture
+def ledger(synced_airflow, monkeypatch):
+    """Of which every answer is made anew, however long it takes here."""
+    monkeypatch.setattr(keeping, "QUICK_SECONDS", math.inf)
+    monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._PAGES", KeptPages())
+    monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._HISTORIES", KeptPages())
+    with emptied_ledger() as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def ask(api, bearer):
+    def asked(path, **query):
+        answer = api.get(f"{API}/{path}", headers=bearer("viewer"), params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    return asked
+
+
+def cells_of(page, interval):
+    (row,) = [one for one in page["intervals"] if one["interval"] == interval]
+    return {cell["stage"]: cell for cell in row["cells"]}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("role", "expected"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 200), (None, 403)]
+)
+def test_reading_needs_the_right_to_see_runs(api, bearer, path, role, expected):
+    assert api.get(f"{API}/{path}", headers=bearer(role)).status_code == expected
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nobody_reads_without_logging_in(api, path):
+    assert api.get(f"{API}/{path}").status_code == 401
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_dag_without_regions_is_told_apart_politely(api, bearer, path):
+    answer = api.get(f"/stagehold/api/dags/stagehold_maintenance/{path}", headers=bearer("viewer"))
+    assert (answer.status_code, "is not a Stagehold pipeline" in answer.json()["detail"]) == (404, True)
+
+
+def test_a_pipeline_that_never_ran_has_its_stages_and_no_intervals(ledger, ask):
+    page = ask("intervals")
+    assert (page["total"], page["intervals"], page["following"], page["schedule"]) == (0, [], None, "0 2 * * *")
+    assert [stage["name"] for stage in page["stages"]][-1] == "top_orders"
+    assert ask("history")["intervals"] == []
+    assert ask("recoveries") == {"recoveries": []}
+
+
+def test_a_failed_interval_stands_beside_one_that_was_partly_reused(ledger, ask):
+    make_whole(ledger, day(0))
+    again = MadeRun(ledger, day(0), "backfill", hours=30).begin()
+    again.attempt("top_orders", range(1))
+    again.end()
+    make_failed(ledger, day(1), "orders_by_customer", 5)
+    page = ask("intervals")
+    assert [row["interval"] for row in page["intervals"]] == [day(1), day(0)]
+    failed = cells_of(page, day(1))
+    assert [cell["state"] for cell in failed.values()] == ["consumable"] * 3 + ["failed", "missing", "missing"]
+    half = failed["orders_by_customer"]
+    assert (half["counts"], half["wanted"]) == ({"consumable": 5}, SPLITS)
+    assert half["failures"] == [{"tries": 1, "cause": "recoverable failure, rule anything_else", "failure": FAILURE}]
+    reused = cells_of(page, day(0))
+    assert (reused["orders"]["computed"], reused["orders"]["reused"]) == (0, SPLITS)
+    assert (reused["top_orders"]["computed"], reused["top_orders"]["reused"]) == (1, 0)
+    assert reused["top_orders"]["made_by"] == [{"run_id": again.run_id, "partitions": 1}]
+    assert page["intervals"][1]["run"]["run_id"] == again.run_id
+
+
+def test_verdicts_of_gates_are_told_with_their_warnings(ledger, ask):
+    run = make_whole(ledger, day(0))
+    run.warn("shipping_priority", [2, 5])
+    MadeRun(ledger, day(0)).attempt(
+        "shipping_priority", [7], state=PartitionState.BLOCKED, refused=("expect_not_null",), failure="refused"
+    )
+    cell = cells_of(ask("intervals"), day(0))["shipping_priority"]
+    assert (cell["judged"], cell["refused"], cell["warned"], cell["state"]) == (SPLITS, 1, 2, "blocked")
+
+
+@pytest.mark.parametrize(("state", "expected"), [("running", "running"), ("failed", "failed")])
+def test_whether_a_run_goes_on_is_airflows_to_say(ledger, ask, state, expected):
+    """A process that was killed could not tell the ledger."""
+    name = f"{state}__{time.time_ns()}"
+    make_dag_run(PIPELINE, f"{name}__{day(0)}", {}, state)
+    run = MadeRun(ledger, day(0), name).begin()
+    run.attempt("orders", range(3), ends=False)
+    (row,) = ask("intervals")["intervals"]
+    assert row["run"]["active"] is (state == "running")
+    assert {cell["stage"]: cell["state"] for cell in row["cells"]}["orders"] == expected
+
+
+def test_pages_go_back_in_time_until_there_is_no_more(ledger, ask):
+    for number in range(7):
+        MadeRun(ledger, day(number)).begin()
+    shown, before = [], {}
+    while True:
+        page = ask("intervals", limit=3, **before)
+        shown.append([row["interval"] for row in page["intervals"]])
+        if page["following"] is None:
+            break
+        before = {"before": page["following"]}
+    assert shown == [[day(6), day(5), day(4)], [day(3), day(2), day(1)], [day(0)]]
+    assert page["total"] == 7
+
+
+def test_a_page_behind_an_interval_that_nobody_knows_is_refused(api, bearer, ledger):
+    answer = api.get(f"{API}/intervals", headers=bearer("viewer"), params={"before": "1999-01-01"})
+    assert (answer.status_code, "1999-01-01" in answer.json()["detail"]) == (404, True)
+
+
+def test_growth_is_told_oldest_first(ledger, ask):
+    make_whole(ledger, day(1), size=3.0)
+    make_whole(ledger, day(0))
+    history = ask("history")
+    assert history["intervals"] == [day(0), day(1)]
+    top = history["stages"][-1]
+    assert (top["stage"], top["seconds"], top["rows"], top["bytes"]) == (
+        "top_orders",
+        [0.5, 1.5],
+        [100, 300],
+        [100_000, 300_000],
+    )
+
+
+def test_a_recovery_tells_what_was_not_computed_again(ledger, ask):
+    run = make_failed(ledger, day(0), "orders_by_customer", 5).begin()
+    run.attempt("orders_by_customer", range(5, SPLITS))
+    run.end()
+    (one,) = ask("recoveries")["recoveries"]
+    assert (one["interval"], one["subject"], one["attempts"]) == (day(0), "orders_by_customer", 2)
+    assert (one["reused"], one["saved_seconds"], one["failure"]) == (5, 2.5, FAILURE)
+    assert one["failed_at"] < one["recovered_at"]
+
+
+@pytest.mark.parametrize("path", ["intervals", "history"])
+def test_whoever_has_the_answer_as_it_is_is_told_so(api, bearer, ledger, path):
+    make_whole(ledger, day(0))
+    first = api.get(f"{API}/{path}", headers=bearer("viewer"))
+    known = {"If-None-Match": first.headers["etag"], **bearer("viewer")}
+    assert api.get(f"{API}/{path}", headers=known).status_code == 304
+    make_failed(ledger, day(1), "orders", 3)
+    assert api.get(f"{API}/{path}", headers=known).status_code == 200
+
+
+def test_a_hundred_thousand_partitions_and_a_thousand_intervals_are_told_briefly(api, bearer, ledger, monkeypatch):
+    monkeypatch.setattr(keeping, "QUICK_SECONDS", 0)
+    make_many_runs(day(number) for number in range(990))
+    for number in range(990, 999):
+        make_whole(ledger, day(number))
+    make_huge(ledger, day(999), 25_006)
+    headers, taken = bearer("viewer"), []
+    for path in ("intervals", "history", "intervals", "history", "recoveries"):
+        began = time.perf_counter()
+        answer = api.get(f"{API}/{path}", headers=headers)
+        taken.append(time.perf_counter() - began)
+        assert (answer.status_code, len(answer.content) < MOST_BYTES) == (200, True), path
+    page = api.get(f"{API}/intervals", headers=headers).json()
+    newest = page["intervals"][0]["cells"][0]
+    assert (page["total"], newest["computed"]) == (1000, 25_006)
+    assert (newest["counts"], newest["wanted"]) == ({"consumable": SPLITS}, SPLITS)  # as many as are declared
+    assert max(taken) < 5, taken  # far above what it takes, for machines that have other work
+    assert max(taken[2:4]) < taken[0], "what took long is kept"
