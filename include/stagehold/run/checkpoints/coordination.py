@@ -13,7 +13,7 @@ from stagehold.checkpoints.settings import CoordinatorSettings, retention_of
 from stagehold.checkpoints.store import DELETED_AT, CompletedCheckpoint
 from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointTrigger
+from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import Lease, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.run.checkpoints.discarding import take_coordinator_lease
@@ -167,15 +167,9 @@ def _delete_all(checkpoints: RunCheckpoints) -> None:
 
 def _take(checkpoints: RunCheckpoints) -> None:
     checkpoints.clear_up()
-    record = checkpoints.begin(checkpoints.next_number, CheckpointTrigger.END_OF_RUN)
-    try:
-        manifest, covers = checkpoints.write(record)
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        checkpoints.fail(record, CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE, text)
-        raise
-    _, dropped = checkpoints.store.add(CompletedCheckpoint(record.number, SnapshotKind.CHECKPOINT))
-    completed = checkpoints.complete(record, manifest, covers)
+    before = checkpoints.store
+    record = checkpoints.take(CheckpointTrigger.END_OF_RUN)
+    _, dropped = before.add(CompletedCheckpoint(record.number, SnapshotKind.CHECKPOINT))
     for entry in dropped:
         checkpoints.discard(entry.id, record.number)
-    say(completed, checkpoints.workplace)
+    say(record, checkpoints.workplace)

@@ -9,7 +9,7 @@ from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.errors import InvalidArgument, LeaseHeld, SavepointFailed, SavepointTaken
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints, checked_name
 from stagehold.ledger.heartbeat import Heartbeat
-from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointTrigger, SavepointRequest
+from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Run
 from stagehold.model.states import RUN, RunEvent
 from stagehold.run.checkpoints.discarding import take_coordinator_lease
@@ -122,19 +122,8 @@ class _Creation:
         driver.suspend()
 
     def _make(self, checkpoints: RunCheckpoints) -> None:
-        """Nobody is at work: what is on record is all there will be."""
-        ledger, name = self.workplace.ledger, self.asked.name
         trigger = CheckpointTrigger.STOP if self.asked.stop else CheckpointTrigger.ASKED_FOR
-        record = checkpoints.begin(checkpoints.next_number, trigger, name)
-        try:
-            manifest, covers = checkpoints.write(record)
-        except Exception as error:
-            text = f"{type(error).__name__}: {error}"
-            checkpoints.fail(record, CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE, text)
-            ledger.savepoint_requests.settle(name, text)
-            raise
-        completed = checkpoints.complete(record, manifest, covers)
-        ledger.savepoint_requests.settle(name)
+        completed = checkpoints.take(trigger, self.asked.name)
         if self.asked.stop:
-            ledger.runs.apply(self.run.run_id, RunEvent.SUSPEND)
+            self.workplace.ledger.runs.apply(self.run.run_id, RunEvent.SUSPEND)
         say(completed, self.workplace)

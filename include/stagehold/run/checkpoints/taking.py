@@ -77,6 +77,24 @@ class RunCheckpoints:
             if number in known and not known[number].kept:
                 self._stored.discard(number, datetime.now(UTC) - LONGEST)
 
+    def take(self, trigger: CheckpointTrigger, savepoint: str | None = None) -> CheckpointRecord:
+        """Take one from its beginning to its end, while nobody is at work who would have to be asked: what is on record
+        is all there will be. Whoever asked for a ``savepoint`` is told how that ended.
+        """
+        record, requests = self.begin(self.next_number, trigger, savepoint), self.workplace.ledger.savepoint_requests
+        try:
+            manifest, covers = self.write(record)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            self.fail(record, CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE, text)
+            if savepoint:
+                requests.settle(savepoint, text)
+            raise
+        completed = self.complete(record, manifest, covers)
+        if savepoint:
+            requests.settle(savepoint)
+        return completed
+
     def begin(self, number: int, trigger: CheckpointTrigger, savepoint: str | None = None) -> CheckpointRecord:
         """Spend the number. A ``savepoint`` is the user's, with this name."""
         run = self.run
