@@ -19,7 +19,7 @@ from stagehold.plan.resume.waiving import as_blocked, as_retracted
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.run.delivery.publish import Publication, publish, under
-from stagehold.run.lease.leasing import LeaseWait, take_lease
+from stagehold.run.lease.leasing import LeaseWait, kept_alive, take_lease
 from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_said
@@ -98,13 +98,10 @@ class Retraction:
         except LeaseHeld as held:
             return self.waits.setdefault(task.subject, LeaseWait(task, place)).pause(held)
         tables, claim = RegionTables(task, place), Claim(lease.epoch, self.attempt.attempt_id)
-        try:
-            with Heartbeat(place.ledger, lease, place.settings.lease_seconds) as heartbeat:
-                tables.fence(claim)
-                tables.adopt(lease)
-                RegionRetraction(tables, claim, heartbeat).carry_out(self.plan())
-        finally:
-            place.ledger.leases.release(lease)
+        with kept_alive(lease, place) as heartbeat:
+            tables.fence(claim)
+            tables.adopt(lease)
+            RegionRetraction(tables, claim, heartbeat).carry_out(self.plan())
 
 
 def _may_mark(stage: Stage) -> bool:

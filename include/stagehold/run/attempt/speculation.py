@@ -29,7 +29,7 @@ from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.journal import journal
 from stagehold.run.lease.lease_holder import this_process
-from stagehold.run.lease.leasing import POLL_SECONDS
+from stagehold.run.lease.leasing import POLL_SECONDS, kept_alive
 from stagehold.run.planning.planning import in_its_form
 from stagehold.run.planning.task import SPECULATION, RegionTask
 from stagehold.run.stopping.stopping import sigterms_told_apart
@@ -85,14 +85,12 @@ class Helper:
             return True
         place = self.workplace
         try:
-            with Heartbeat(place.ledger, lease, place.settings.lease_seconds) as heartbeat:
+            with kept_alive(lease, place) as heartbeat:
                 SpeculativeAttempt(task, journal.attempt_of(task), heartbeat, place, self.heal).run()
                 return True
         except Exception as error:  # noqa: BLE001 - whatever a stage function raises
             place.progress(f"the speculative attempt of {task.subject} failed: {type(error).__name__}: {error}")
             return False
-        finally:
-            place.ledger.leases.release(lease)
 
     def _place(self, task: RegionTask, places: int) -> Lease | None:
         """One of the places for helpers of a share, each of which is a lease; None when all are taken."""

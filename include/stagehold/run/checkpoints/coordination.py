@@ -12,7 +12,6 @@ from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.settings import CoordinatorSettings, retention_of
 from stagehold.checkpoints.store import DELETED_AT, CompletedCheckpoint
 from stagehold.errors import LeaseHeld, StageholdError
-from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import Lease, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
@@ -21,6 +20,7 @@ from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.taking import LISTENERS, Listener, RunCheckpoints, say
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.lease.leasing import kept_alive
 from stagehold.run.planning.planning import RunRequest
 
 log = logging.getLogger(__name__)
@@ -80,16 +80,9 @@ class Coordination:
 
     def _coordinate(self) -> None:
         """:raises LeaseHeld: somebody else does."""
-        ledger = self._workplace.ledger
-        run = ledger.runs.get(self._request.run_id)
+        run = self._workplace.ledger.runs.get(self._request.run_id)
         lease = take_coordinator_lease(run, self._workplace)
-        try:
-            self._drive(run, lease)
-        finally:
-            ledger.leases.release(lease)
-
-    def _drive(self, run: Run, lease: Lease) -> None:
-        with Heartbeat(self._workplace.ledger, lease, self._workplace.settings.lease_seconds) as heartbeat:
+        with kept_alive(lease, self._workplace) as heartbeat:
             checkpoints = RunCheckpoints(run, self._request, self._workplace, heartbeat)
             checkpoints.clear_up()
             driver = Driver(checkpoints, self._settings, self._listeners)
@@ -126,15 +119,12 @@ def leave_checkpoint(request: RunRequest, workplace: Workplace) -> None:
 def _end(run: Run, request: RunRequest, workplace: Workplace) -> None:
     """:raises LeaseHeld: somebody else is at it, and goes on."""
     lease = _lease_when_free(run, workplace)
-    try:
-        with Heartbeat(workplace.ledger, lease, workplace.settings.lease_seconds) as heartbeat:
-            checkpoints = RunCheckpoints(run, request, workplace, heartbeat)
-            if run.state in DELETED_AT[retention_of(request.pipeline.checkpoint)]:
-                _delete_all(checkpoints)
-            elif not checkpoints.is_covered():
-                _take(checkpoints)
-    finally:
-        workplace.ledger.leases.release(lease)
+    with kept_alive(lease, workplace) as heartbeat:
+        checkpoints = RunCheckpoints(run, request, workplace, heartbeat)
+        if run.state in DELETED_AT[retention_of(request.pipeline.checkpoint)]:
+            _delete_all(checkpoints)
+        elif not checkpoints.is_covered():
+            _take(checkpoints)
 
 
 def _lease_when_free(run: Run, workplace: Workplace) -> Lease:

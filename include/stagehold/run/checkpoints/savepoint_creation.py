@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.errors import InvalidArgument, LeaseHeld, SavepointFailed, SavepointTaken
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints, checked_name
-from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Run
 from stagehold.model.states import RUN, RunEvent
@@ -16,6 +15,7 @@ from stagehold.run.checkpoints.discarding import take_coordinator_lease
 from stagehold.run.checkpoints.driving import Driver
 from stagehold.run.checkpoints.taking import LISTENERS, RunCheckpoints, say
 from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.lease.leasing import kept_alive
 from stagehold.run.planning.planning import RunRequest, in_its_form
 from stagehold.run.stopping.stopping import at_work
 from stagehold.spec.pipeline import Pipeline
@@ -96,16 +96,13 @@ class _Creation:
     @contextmanager
     def _coordinating(self) -> Iterator[RunCheckpoints]:
         """:raises LeaseHeld: somebody else does."""
-        ledger, seconds = self.workplace.ledger, self.workplace.settings.lease_seconds
         lease = take_coordinator_lease(self.run, self.workplace)
-        try:
-            with Heartbeat(ledger, lease, seconds) as heartbeat:
-                request = RunRequest(self.pipeline, self.run.run_id, self.run.interval, self.run.params)
-                checkpoints = RunCheckpoints(self.run, in_its_form(request, ledger), self.workplace, heartbeat)
-                checkpoints.clear_up()
-                yield checkpoints
-        finally:
-            ledger.leases.release(lease)
+        with kept_alive(lease, self.workplace) as heartbeat:
+            request = RunRequest(self.pipeline, self.run.run_id, self.run.interval, self.run.params)
+            request = in_its_form(request, self.workplace.ledger)
+            checkpoints = RunCheckpoints(self.run, request, self.workplace, heartbeat)
+            checkpoints.clear_up()
+            yield checkpoints
 
     @property
     def _goes_on(self) -> bool:

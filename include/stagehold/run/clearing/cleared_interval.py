@@ -14,7 +14,7 @@ from stagehold.model.records import Cell, PartitionRecord
 from stagehold.plan.garbage import Why
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.equipment.workplace import Workplace
-from stagehold.run.lease.leasing import take_lease
+from stagehold.run.lease.leasing import kept_alive, take_lease
 from stagehold.run.planning.planning import RunRequest, counted, in_its_form
 from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -91,8 +91,7 @@ class ClearedInterval:
             hearts: dict[str, Heartbeat] = {}
             for region in self._concerned(stages):
                 lease = take_lease(self.task(region), self.workplace)
-                stack.callback(self.ledger.leases.release, lease)
-                heart = stack.enter_context(Heartbeat(self.ledger, lease, self.workplace.settings.lease_seconds))
+                heart = stack.enter_context(kept_alive(lease, self.workplace))
                 hearts |= dict.fromkeys(region.stages, heart)
             yield hearts
 

@@ -11,7 +11,6 @@ from stagehold.chronicle.chronicle import open_ledger
 from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
 from stagehold.errors import StageholdError
 from stagehold.lake.store.files import files_at
-from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.ledger.history import Forgotten, WithoutOldFiles
 from stagehold.plan.garbage import Why
 from stagehold.run.archive.archive import archive_runs
@@ -26,6 +25,7 @@ from stagehold.run.clearing.output_release import end_of, intervals_to_release
 from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.lease.lease_holder import this_process
+from stagehold.run.lease.leasing import kept_alive
 from stagehold.run.lease.sweeping import RegionSweep, Sweeper
 from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
@@ -148,8 +148,5 @@ def collect_garbage(
         place = Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
         holder = this_process(f"{MAINTENANCE} {uuid4().hex}")  # whoever died at it on this host holds nobody up
         lease = ledger.leases.take(MAINTENANCE, None, str(holder), settings.lease_seconds, holder.may_seize)
-        try:
-            with Heartbeat(ledger, lease, settings.lease_seconds):
-                return Collector(place, older_than, dry_run).collect(pipelines)
-        finally:
-            ledger.leases.release(lease)
+        with kept_alive(lease, place):
+            return Collector(place, older_than, dry_run).collect(pipelines)

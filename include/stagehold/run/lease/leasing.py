@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from stagehold.errors import LeaseHeld, LeaseLost, LeaseNotFreed
+from stagehold.ledger.heartbeat import Heartbeat
 from stagehold.model.records import Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.resume.decisions import ResumePlan
@@ -37,6 +39,16 @@ def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
 
     above, seconds = RegionTables(task, workplace).newest_epoch(), workplace.settings.lease_seconds
     return workplace.ledger.leases.take(task.lease_name, task.share, str(holder), seconds, may_seize, above=above)
+
+
+@contextmanager
+def kept_alive(lease: Lease, workplace: Workplace) -> Iterator[Heartbeat]:
+    """Renew a lease in the block, and release it behind that."""
+    try:
+        with Heartbeat(workplace.ledger, lease, workplace.settings.lease_seconds) as heartbeat:
+            yield heartbeat
+    finally:
+        workplace.ledger.leases.release(lease)
 
 
 class LeaseWait:
