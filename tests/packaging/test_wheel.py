@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 RESOLUTION = os.environ.get("STAGEHOLD_TEST_RESOLUTION", "highest")
 NOT_PYTHON = (
     "web/run_page/run_page.js",
+    "web/vendor/htm-3.1.1.js",
+    "web/vendor/htm-3.1.1.LICENSE",
     "web/overview_page/overview_page.js",
     "web/pipeline_page/pipeline_page.js",
     "py.typed",

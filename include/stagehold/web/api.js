@@ -1,131 +1,178 @@
+// @ts-check
 // Calls to Stagehold's web API. Same origin, so Airflow's own cookie says who asks.
 
 const API = new URL("../api/", import.meta.url);
 
 export class Refused extends Error {
+  /**
+   * @param {number} status
+   * @param {string} text
+   */
   constructor(status, text) {
     super(text);
     this.status = status;
   }
 }
 
-const dagUrl = (dagId, what) => new URL(`dags/${encodeURIComponent(dagId)}/${what}`, API);
+/** @type {(path: string, query?: string[][] | Record<string, string>) => URL} */
+const apiUrl = (path, query) => {
+  const url = new URL(path, API);
+  if (query) url.search = new URLSearchParams(query).toString();
+  return url;
+};
 
-const runUrl = (dagId, runId, what) => dagUrl(dagId, `runs/${encodeURIComponent(runId)}/${what}`);
+/** @type {(dagId: string, what: string, query?: string[][] | Record<string, string>) => URL} */
+const dagUrl = (dagId, what, query) => apiUrl(`dags/${encodeURIComponent(dagId)}/${what}`, query);
 
+/** @type {(dagId: string, runId: string, what: string, query?: Record<string, string>) => URL} */
+const runUrl = (dagId, runId, what, query) => dagUrl(dagId, `runs/${encodeURIComponent(runId)}/${what}`, query);
+
+/** @type {(url: URL, options?: RequestInit) => Promise<any>} */
 const call = async (url, options) =>
   read(await fetch(url, { credentials: "same-origin", cache: "no-store", ...options }));
 
+/** @type {(url: URL, body: unknown) => Promise<any>} */
+const post = (url, body) =>
+  call(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+/** @param {Response} answer */
 async function read(answer) {
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
   throw new Refused(answer.status, body.detail ?? `The server answered ${answer.status}.`);
 }
 
+/**
+ * @template T
+ * @typedef {{ found: T, tag: string | null } | { lookedAt: string | null }} Fresh
+ */
+
+/** @typedef {string | null} Tag the ETag of an answer that is there, if any is */
+
 // An answer with its ETag; of one that is still what `known` names only when that was looked at, if the server says so.
+/** @type {(url: URL, known: Tag) => Promise<Fresh<any>>} */
 async function fetchUnlessKnown(url, known) {
+  /** @type {HeadersInit} */
   const headers = known ? { "If-None-Match": known } : {};
   const answer = await fetch(url, { cache: "no-store", credentials: "same-origin", headers });
   if (answer.status === 304) return { lookedAt: answer.headers.get("Stagehold-Looked-At") };
   return { found: await read(answer), tag: answer.headers.get("ETag") };
 }
 
-export const fetchGrid = (dagId, runId, known) => fetchUnlessKnown(runUrl(dagId, runId, "grid"), known);
+// All pipelines.
+
+/** @type {(known: Tag) => Promise<Fresh<Api.Overview>>} */
+export const fetchOverview = (known) => fetchUnlessKnown(apiUrl("overview"), known);
+
+/** @type {() => Promise<Api.StaleOverview>} */
+export const fetchStaleOverview = () => call(apiUrl("overview/stale"));
+
+/** @type {() => Promise<Api.SizesSeen>} */
+export const fetchSizes = () => call(apiUrl("overview/sizes"));
+
+// One pipeline.
+
+/** @type {(before: string | null) => Record<string, string> | undefined} */
+const older = (before) => (before === null ? undefined : { before });
 
 // The newest intervals of a pipeline, or those before one of them.
-export function fetchIntervals(dagId, before, known) {
-  const url = dagUrl(dagId, "intervals");
-  if (before !== null) url.search = new URLSearchParams({ before });
-  return fetchUnlessKnown(url, known);
-}
+/** @type {(dagId: string, before: string | null, known: Tag) => Promise<Fresh<Api.IntervalPage>>} */
+export const fetchIntervals = (dagId, before, known) =>
+  fetchUnlessKnown(dagUrl(dagId, "intervals", older(before)), known);
 
 // Which of those would come out differently now.
-export function fetchStale(dagId, before, known) {
-  const url = dagUrl(dagId, "stale");
-  if (before !== null) url.search = new URLSearchParams({ before });
-  return fetchUnlessKnown(url, known);
-}
+/** @type {(dagId: string, before: string | null, known: Tag) => Promise<Fresh<Api.Staleness>>} */
+export const fetchStale = (dagId, before, known) => fetchUnlessKnown(dagUrl(dagId, "stale", older(before)), known);
 
+/** @type {(dagId: string) => Promise<Api.PipelineHistory>} */
 export const fetchGrowth = (dagId) => call(dagUrl(dagId, "history"));
 
+/** @type {(dagId: string) => Promise<Api.PipelineRecoveries>} */
 export const fetchRecoveries = (dagId) => call(dagUrl(dagId, "recoveries"));
 
-// `wish` says which intervals, which stages and what of them.
+/** @type {(dagId: string, known: Tag) => Promise<Fresh<Api.GateRates>>} */
+export const fetchGateRates = (dagId, known) => fetchUnlessKnown(dagUrl(dagId, "gate-rates"), known);
+
+/** @typedef {{ limit: number, offset: number }} Part which of many checkpoints */
+
+/** @type {(dagId: string, part: Part, known: Tag) => Promise<Fresh<Api.CheckpointPage>>} */
+export const fetchCheckpoints = (dagId, { limit, offset }, known) =>
+  fetchUnlessKnown(dagUrl(dagId, "checkpoints", { limit: `${limit}`, offset: `${offset}` }), known);
+
+/** @type {(dagId: string, run: string, number: number) => Promise<Api.CheckpointAnswers>} */
+export const fetchCheckpoint = (dagId, run, number) => call(dagUrl(dagId, `checkpoints/${number}`, { run }));
+
+/**
+ * Which intervals, which stages and what of them.
+ * @typedef {Required<Pick<Api.NewBackfill, "first" | "last" | "stages" | "restore_from_stage" | "only">>} BackfillWish
+ */
+
+/** @type {(dagId: string, wish: BackfillWish) => Promise<Api.ShownBackfill>} */
 export function fetchBackfill(dagId, { first, last, stages, restore_from_stage, only }) {
-  const url = dagUrl(dagId, "backfill");
   const asked = [["first", first], ["last", last], ...stages.map((stage) => ["stages", stage])];
   if (restore_from_stage) asked.push(["restore_from_stage", restore_from_stage]);
   if (only) asked.push(["only", only]);
-  url.search = new URLSearchParams(asked);
-  return call(url);
+  return call(dagUrl(dagId, "backfill", asked));
 }
 
-export function fetchCells(dagId, runId, stage, { first, last }) {
-  const url = runUrl(dagId, runId, `stages/${encodeURIComponent(stage)}/cells`);
-  url.search = new URLSearchParams({ first, last });
-  return call(url);
-}
-
-export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
-
-export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "timeline"));
-
-export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
-
-export function fetchHistory(dagId, runId, stage, expectation) {
-  const url = runUrl(dagId, runId, "gates/history");
-  url.search = new URLSearchParams({ stage, expectation });
-  return call(url);
-}
-
-const post = (url, body) =>
-  call(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-
-export const resume = (dagId, runId) => post(runUrl(dagId, runId, "resume"), { dry_run: false });
-
-export const again = (dagId, runId, stage) => post(runUrl(dagId, runId, "again"), { stages: [stage] });
-
-export const waive = (dagId, runId, wish) => post(runUrl(dagId, runId, "waive"), wish);
-
+/** @type {(dagId: string, wish: Api.NewBackfill) => Promise<Api.BegunBackfill>} */
 export const startBackfill = (dagId, wish) => post(dagUrl(dagId, "backfill"), wish);
 
-export const fetchOverview = (known) => fetchUnlessKnown(new URL("overview", API), known);
-
-export const fetchStaleOverview = () => call(new URL("overview/stale", API));
-
-export const fetchSizes = () => call(new URL("overview/sizes", API));
-
-export function fetchCheckpoints(dagId, { limit, offset }, known) {
-  const url = dagUrl(dagId, "checkpoints");
-  url.search = new URLSearchParams({ limit, offset });
-  return fetchUnlessKnown(url, known);
-}
-
-export function fetchCheckpoint(dagId, run, number) {
-  const url = dagUrl(dagId, `checkpoints/${number}`);
-  url.search = new URLSearchParams({ run });
-  return call(url);
-}
-
-export const fetchGateRates = (dagId, known) => fetchUnlessKnown(dagUrl(dagId, "gate-rates"), known);
-
-const savepointUrl = (dagId, name) => dagUrl(dagId, `savepoints/${encodeURIComponent(name)}`);
-
+/** @type {(dagId: string) => Promise<Api.SavepointLine[]>} */
 export const fetchSavepoints = (dagId) => call(dagUrl(dagId, "savepoints"));
 
+/** @type {(dagId: string) => Promise<Api.SavepointChoices>} */
 export const fetchSavepointChoices = (dagId) => call(dagUrl(dagId, "savepoint-choices"));
 
+/** @type {(dagId: string, runId: string, wish: Api.NewSavepoint) => Promise<Api.SavepointStatus>} */
 export const makeSavepoint = (dagId, runId, wish) => post(runUrl(dagId, runId, "savepoints"), wish);
 
+/** @type {(dagId: string, name: string) => Promise<Api.SavepointStatus>} */
 export const fetchSavepointStatus = (dagId, name) =>
   call(dagUrl(dagId, `savepoint_requests/${encodeURIComponent(name)}`));
 
+/** @type {(dagId: string, name: string) => Promise<Api.Disposed>} */
 export const disposeOfSavepoint = (dagId, name) =>
-  call(savepointUrl(dagId, name), { method: "DELETE", headers: { "Content-Type": "application/json" } });
+  call(dagUrl(dagId, `savepoints/${encodeURIComponent(name)}`), {
+    method: "DELETE",
+    headers: { "Content-Type": "application/json" },
+  });
 
 // Airflow's own route: it checks the rights, and its log says who started the run.
+/** @type {(dagId: string, conf: Record<string, string>) => Promise<{ dag_run_id: string }>} */
 export const startRun = (dagId, conf) =>
   post(new URL(`../../api/v2/dags/${encodeURIComponent(dagId)}/dagRuns`, import.meta.url), {
     conf,
     logical_date: null,
   });
+
+// One run.
+
+/** @type {(dagId: string, runId: string, known: Tag) => Promise<Fresh<Api.RunGrid>>} */
+export const fetchGrid = (dagId, runId, known) => fetchUnlessKnown(runUrl(dagId, runId, "grid"), known);
+
+/** @type {(dagId: string, runId: string, stage: string, part: Api.StripPart) => Promise<Api.PartitionCell[]>} */
+export const fetchCells = (dagId, runId, stage, { first, last }) =>
+  call(runUrl(dagId, runId, `stages/${encodeURIComponent(stage)}/cells`, { first: `${first}`, last: `${last}` }));
+
+/** @type {(dagId: string, runId: string) => Promise<Api.RunVerdicts>} */
+export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
+
+/** @type {(dagId: string, runId: string, stage: string, expectation: string) => Promise<Api.ObservedHistory>} */
+export const fetchHistory = (dagId, runId, stage, expectation) =>
+  call(runUrl(dagId, runId, "gates/history", { stage, expectation }));
+
+/** @type {(dagId: string, runId: string) => Promise<Api.RunHistory>} */
+export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "timeline"));
+
+/** @type {(dagId: string, runId: string) => string} */
+export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
+
+/** @type {(dagId: string, runId: string) => Promise<Api.ResumeAnswer>} */
+export const resume = (dagId, runId) => post(runUrl(dagId, runId, "resume"), { dry_run: false });
+
+/** @type {(dagId: string, runId: string, stage: string) => Promise<Api.ResumeAnswer>} */
+export const again = (dagId, runId, stage) => post(runUrl(dagId, runId, "again"), { stages: [stage] });
+
+/** @type {(dagId: string, runId: string, wish: Api.WaiveRequest) => Promise<Api.WaiveAnswer>} */
+export const waive = (dagId, runId, wish) => post(runUrl(dagId, runId, "waive"), wish);

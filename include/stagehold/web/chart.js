@@ -1,7 +1,9 @@
+// @ts-check
 // A small line chart of what an expectation observed over the last intervals, between the bounds that it had then; and
 // the parts that all our charts over intervals are made of.
 
-const { createElement: h } = globalThis.React;
+import { html } from "./ui.js";
+
 const { Box } = globalThis.ChakraUI;
 
 const WIDTH = 420;
@@ -10,9 +12,14 @@ const LEFT = 64;
 const BOTTOM = 18;
 const MARGIN = 8;
 
+/** @param {number} number */
 const short = (number) => number.toLocaleString([], { maximumSignificantDigits: 4 });
 
 // Where the points of so many intervals are, of which the least and the greatest value are among `values`.
+/**
+ * @param {number} count
+ * @param {(number | null)[]} values
+ */
 export function scales(count, values) {
   const known = values.filter((value) => value !== null);
   const [bottom, top] = [Math.min(...known), Math.max(...known)];
@@ -21,30 +28,35 @@ export function scales(count, values) {
   return {
     bottom,
     top,
-    x: (index) => LEFT + index * step,
-    y: (value) => MARGIN + (top === bottom ? height / 2 : (height * (top - value)) / (top - bottom)),
+    x: (/** @type {number} */ index) => LEFT + index * step,
+    y: (/** @type {number} */ value) =>
+      MARGIN + (top === bottom ? height / 2 : (height * (top - value)) / (top - bottom)),
   };
 }
 
-export const coloured = (color, ...children) => h(Box, { as: "g", color }, ...children);
+/** @typedef {ReturnType<typeof scales>} Scale */
 
-// Through the points that have this value.
-export function line(points, value, { x, y }, rest) {
-  const places = points
-    .map((one, index) => [one, index])
-    .filter(([one]) => one[value] !== null)
-    .map(([one, index]) => `${x(index)},${y(one[value])}`);
+/** @param {{ color: string, children: Content }} props */
+export const Coloured = ({ color, children }) => html`<${Box} as="g" color=${color}>${children}<//>`;
+
+/** @param {{ values: (number | null)[], scale: Scale } & Rest} props */
+export function Line({ values, scale: { x, y }, ...rest }) {
+  const places = values.flatMap((value, index) => (value === null ? [] : [[x(index), y(value)]]));
   // One point alone is no line; of a bound it is shown as a short one.
-  if (places.length === 1) places.push(places[0].replace(/^[\d.]+/, (at) => `${Number(at) + 12}`));
-  return h("polyline", { fill: "none", points: places.join(" "), stroke: "currentColor", ...rest });
+  if (places.length === 1) places.push([places[0][0] + 12, places[0][1]]);
+  return html`<polyline fill="none" points=${places.join(" ")} stroke="currentColor" ...${rest} />`;
 }
 
-function band(points, { x, y }) {
+/** @typedef {{ points: Api.ObservedPoint[], scale: Scale }} Observed */
+
+/** @param {Observed} props */
+function Band({ points, scale: { x, y } }) {
   const upper = points.map((one, index) => `${x(index)},${y(one.high)}`);
   const lower = points.map((one, index) => `${x(index)},${y(one.low)}`).reverse();
-  return h("polygon", { fill: "currentColor", opacity: 0.18, points: [...upper, ...lower].join(" ") });
+  return html`<polygon fill="currentColor" opacity=${0.18} points=${[...upper, ...lower].join(" ")} />`;
 }
 
+/** @param {Api.ObservedPoint} point */
 export function pointText({ interval, low, middle, high, partitions, failed, least, most }) {
   const spread = partitions > 1 ? ` (${short(low)} to ${short(high)} in ${partitions} partitions)` : "";
   const allowed = [least !== null && `at least ${short(least)}`, most !== null && `at most ${short(most)}`];
@@ -52,75 +64,67 @@ export function pointText({ interval, low, middle, high, partitions, failed, lea
   return `${interval}: ${short(middle)}${spread}${bounds && `; ${bounds}`}${failed ? `; ${failed} failed` : ""}`;
 }
 
-function dots(points, { x, y }) {
-  return points.map((one, index) =>
-    h(
-      Box,
-      { as: "g", color: one.failed ? "failed.solid" : "success.solid", key: one.interval },
-      h(
-        "circle",
-        { cx: x(index), cy: y(one.middle), "data-failed": one.failed > 0, fill: "currentColor", r: 3.5 },
-        h("title", null, pointText(one)),
-      ),
-    ),
+/** @param {Observed} props */
+const Dots = ({ points, scale: { x, y } }) =>
+  points.map(
+    (one, index) => html`
+      <${Coloured} color=${one.failed ? "failed.solid" : "success.solid"} key=${one.interval}>
+        <circle cx=${x(index)} cy=${y(one.middle)} data-failed=${one.failed > 0} fill="currentColor" r=${3.5}>
+          <title>${pointText(one)}</title>
+        </circle>
+      <//>`,
   );
-}
 
 // Both ends' names have to fit below the line.
+/** @param {string} interval */
 const named = (interval) => (interval.length > 20 ? `${interval.slice(0, 19)}…` : interval);
 
-const label = (x, y, anchor, text) =>
-  h("text", { fill: "currentColor", fontSize: 10, key: `${x} ${y}`, textAnchor: anchor, x, y }, text);
+/** @param {{ x: number, y: number, anchor: string, children: Content }} props */
+const Label = ({ anchor, children, ...place }) => html`
+  <text fill="currentColor" fontSize=${10} textAnchor=${anchor} ...${place}>${children}</text>`;
 
 // What is beside and below the line: the greatest and the least value, the first and the last interval.
-function labels(intervals, scale, write) {
+/** @param {Required<Axes>} props */
+function Labels({ intervals, scale: { top, bottom, y }, write }) {
   const last = intervals.length - 1;
-  return coloured(
-    "fg.muted",
-    label(LEFT - 8, scale.y(scale.top) + 4, "end", write(scale.top)),
-    scale.top !== scale.bottom && label(LEFT - 8, scale.y(scale.bottom) + 4, "end", write(scale.bottom)),
-    label(LEFT, HEIGHT - 4, "start", named(intervals[0])),
-    last > 0 && label(WIDTH - MARGIN, HEIGHT - 4, "end", named(intervals[last])),
-  );
+  return html`
+    <${Coloured} color="fg.muted">
+      <${Label} anchor="end" x=${LEFT - 8} y=${y(top) + 4}>${write(top)}<//>
+      ${top !== bottom && html`<${Label} anchor="end" x=${LEFT - 8} y=${y(bottom) + 4}>${write(bottom)}<//>`}
+      <${Label} anchor="start" x=${LEFT} y=${HEIGHT - 4}>${named(intervals[0])}<//>
+      ${last > 0 && html`<${Label} anchor="end" x=${WIDTH - MARGIN} y=${HEIGHT - 4}>${named(intervals[last])}<//>`}
+    <//>`;
 }
 
-// A drawing over intervals; `text` says the same in words.
-export const Drawing = ({ intervals, scale, text, write = short, children, ...rest }) =>
-  h(
-    "svg",
-    {
-      "aria-label": text,
-      height: HEIGHT,
-      role: "img",
-      style: { maxWidth: "100%" },
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-      width: WIDTH,
-      ...rest,
-    },
-    children,
-    labels(intervals, scale, write),
-  );
+/**
+ * @typedef {{ intervals: string[], scale: Scale, write?: (value: number) => string }} Axes
+ * @param {Axes & { text: string, children: Content } & Rest} props of which `text` says the same in words
+ */
+export const Drawing = ({ intervals, scale, text, write = short, children, ...rest }) => html`
+  <svg aria-label=${text} height=${HEIGHT} role="img" style=${{ maxWidth: "100%" }} viewBox="0 0 ${WIDTH} ${HEIGHT}"
+    width=${WIDTH} ...${rest}>
+    ${children}
+    <${Labels} intervals=${intervals} scale=${scale} write=${write} />
+  </svg>`;
 
-export function Chart({ points }) {
+/** @param {{ points: Api.ObservedPoint[] }} props */
+export function ObservedChart({ points }) {
   const scale = scales(
     points.length,
     points.flatMap((one) => [one.low, one.high, one.least, one.most]),
   );
-  return h(
-    Drawing,
-    {
-      "data-testid": "chart",
-      intervals: points.map((one) => one.interval),
-      scale,
-      text: points.map(pointText).join(". "),
-    },
-    coloured("success.solid", band(points, scale)),
-    coloured("success.solid", line(points, "middle", scale, { strokeWidth: 1.5 })),
-    coloured(
-      "failed.solid",
-      line(points, "least", scale, { "data-testid": "least", strokeDasharray: "4 3" }),
-      line(points, "most", scale, { "data-testid": "most", strokeDasharray: "4 3" }),
-    ),
-    dots(points, scale),
-  );
+  /** @param {"least" | "most"} name */
+  const bound = (name) => html`
+    <${Line} data-testid=${name} scale=${scale} strokeDasharray="4 3"
+      values=${points.map((one) => one[name])} />`;
+  return html`
+    <${Drawing} data-testid="chart" intervals=${points.map((one) => one.interval)} scale=${scale}
+      text=${points.map(pointText).join(". ")}>
+      <${Coloured} color="success.solid"><${Band} points=${points} scale=${scale} /><//>
+      <${Coloured} color="success.solid">
+        <${Line} scale=${scale} strokeWidth=${1.5} values=${points.map((one) => one.middle)} />
+      <//>
+      <${Coloured} color="failed.solid">${bound("least")}${bound("most")}<//>
+      <${Dots} points=${points} scale=${scale} />
+    <//>`;
 }

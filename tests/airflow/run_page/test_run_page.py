@@ -442,7 +442,7 @@ def test_a_stage_under_way_says_when_it_is_done(page, half_done):
     open_run(page, half_done)
     pace = {"wave": 1, "recorded": 4, "left": 4, "per_minute": 9.5, "seconds_to_go": 25.3}
     told = page.evaluate(
-        "async (pace) => (await import('/stagehold/static/words.js')).paceText(pace)",
+        "async (pace) => (await import('/stagehold/static/run_page/run_texts.js')).paceText(pace)",
         {**pace, "recorded_at": "2026-11-24T23:00:00Z"},
     )
     assert re.sub(r"\s", " ", told) == (

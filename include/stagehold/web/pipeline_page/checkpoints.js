@@ -1,266 +1,258 @@
+// @ts-check
 // The checkpoints of the pipeline's runs, as Flink shows those of a job.
 
 import { fetchCheckpoint, fetchCheckpoints } from "../api.js";
-import { useAnswer, usePolled } from "../asking.js";
-import { Card, Columns, Notice } from "../card.js";
-import { bytes, clock, duration, plural, runPage } from "../words.js";
-import { shortRun } from "./words.js";
+import { bytes, clock, duration, plural } from "../formats.js";
+import { useAnswer, usePolled } from "../server_hooks.js";
+import {
+  Card,
+  Cells,
+  Columns,
+  ColumnTable,
+  html,
+  Loading,
+  Muted,
+  Pressable,
+  Problem,
+  RunLink,
+  SmallButton,
+  Tag,
+} from "../ui.js";
+import { shortRun } from "./interval_texts.js";
 
-const { createElement: h, Fragment, useState } = globalThis.React;
-const { Badge, Box, Button, Flex, Link, Spinner, Table, Text } = globalThis.ChakraUI;
+const { Fragment, useState } = globalThis.React;
+const { Box, Flex, Table, Text } = globalThis.ChakraUI;
+
+/** @typedef {{ one: Api.CheckpointLine }} OfCheckpoint */
 
 const PAGE = 10;
 const NAMES = ["Checkpoint", "State", "Triggered", "Took", "Acknowledged", "Size", "Of"];
+/** @type {Record<Api.CheckpointState | "replaced", { mark: string, palette: string, text: string }>} */
 const STATES = {
   completed: { mark: "✓", palette: "success", text: "completed" },
   replaced: { mark: "–", palette: "gray", text: "replaced" },
   failed: { mark: "✕", palette: "failed", text: "failed" },
   in_progress: { mark: "▸", palette: "running", text: "in progress" },
 };
-const ANSWERS = { acknowledged: "acknowledged", declined: "declined" };
 
+/** @param {string} word */
 const spaced = (word) => word.replaceAll("_", " ");
 
-const stateOf = (one) => STATES[one.replaced ? "replaced" : one.state];
-
+/** @param {Api.CheckpointLine} one */
 const keyOf = (one) => `${one.run_id}#${one.number}`;
 
-const muted = (text, rest) => h(Text, { color: "fg.muted", fontSize: "xs", ...rest }, text);
-
+/** @param {Api.CheckpointLine} one */
 const triggerText = ({ trigger, savepoint }) => (savepoint ? `savepoint ${savepoint}` : spaced(trigger));
 
-function tookText({ triggered_at, ended_at }) {
-  return ended_at ? duration(triggered_at, ended_at) : "";
-}
+/** @param {{ runId: string, children: Content }} props */
+const Run = ({ runId, children }) => html`
+  <${RunLink} otherwise=${html`<${Text} as="span" title=${runId}>${children}<//>`} overflowWrap="anywhere"
+    runId=${runId} title=${runId}>
+    ${children}
+  <//>`;
 
-const acknowledgedText = ({ acknowledged, asked }) => (asked ? `${acknowledged}/${asked}` : "–");
+/** @param {{ name: string, count: number, palette?: string }} props */
+const Count = ({ name, count, palette }) => html`
+  <${Box} data-testid="count-${name}" minW="76px">
+    <${Text} color=${count && palette ? `${palette}.fg` : undefined} fontSize="xl" fontWeight="semibold"
+      lineHeight="1.2">
+      ${count.toLocaleString()}
+    <//>
+    <${Muted}>${name}<//>
+  <//>`;
 
-function Run({ runId, children }) {
-  const page = runPage(runId);
-  return page
-    ? h(Link, { href: page, overflowWrap: "anywhere", textDecoration: "underline", title: runId }, children)
-    : h(Text, { as: "span", title: runId }, children);
-}
+/** @param {{ counts: Api.CheckpointCounts }} props */
+const Counts = ({ counts }) => html`
+  <${Flex} columnGap="6" px="4" rowGap="2" wrap="wrap">
+    <${Count} count=${counts.triggered} name="triggered" />
+    <${Count} count=${counts.in_progress} name="in progress" palette="running" />
+    <${Count} count=${counts.completed} name="completed" palette="success" />
+    <${Count} count=${counts.failed} name="failed" palette="failed" />
+    <${Count} count=${counts.restored} name="restored" />
+  <//>`;
 
-function Count({ name, count, palette }) {
-  return h(
-    Box,
-    { "data-testid": `count-${name}`, minW: "76px" },
-    h(
-      Text,
-      {
-        color: count && palette ? `${palette}.fg` : undefined,
-        fontSize: "xl",
-        fontWeight: "semibold",
-        lineHeight: "1.2",
-      },
-      count.toLocaleString(),
-    ),
-    muted(name),
-  );
-}
+/** @param {{ title: string, children?: Content, when?: string }} props */
+const Latest = ({ title, children, when }) => html`
+  <${Box} borderStartWidth="2px" flex="1 1 180px" minW="0" ps="3">
+    <${Muted}>${title}<//>
+    ${
+      children
+        ? html`<${Box} fontSize="sm" overflowWrap="anywhere">${children}<//>`
+        : html`<${Muted} fontSize="sm">none<//>`
+    }
+    ${children && html`<${Muted}>${when}<//>`}
+  <//>`;
 
-function Counts({ counts }) {
-  return h(
-    Flex,
-    { columnGap: 6, px: 4, rowGap: 2, wrap: "wrap" },
-    h(Count, { count: counts.triggered, name: "triggered" }),
-    h(Count, { count: counts.in_progress, name: "in progress", palette: "running" }),
-    h(Count, { count: counts.completed, name: "completed", palette: "success" }),
-    h(Count, { count: counts.failed, name: "failed", palette: "failed" }),
-    h(Count, { count: counts.restored, name: "restored" }),
-  );
-}
-
-function Latest({ title, children, when }) {
-  return h(
-    Box,
-    { borderStartWidth: "2px", flex: "1 1 180px", minW: 0, ps: 3 },
-    muted(title),
-    children
-      ? h(Box, { fontSize: "sm", overflowWrap: "anywhere" }, children)
-      : h(Text, { color: "fg.muted", fontSize: "sm" }, "none"),
-    children && muted(when),
-  );
-}
-
+/** @param {{ title: string, one: Api.CheckpointLine | null }} props */
 function LatestCheckpoint({ title, one }) {
-  if (one === null) return h(Latest, { title });
-  const took = one.ended_at ? `, took ${tookText(one)}` : "";
-  const name = one.savepoint ?? `#${one.number}`;
-  return h(
-    Latest,
-    { title, when: `${clock(one.triggered_at)}${took}` },
-    h(Run, { runId: one.run_id }, `${name} of ${one.interval}`),
-  );
+  if (one === null) return html`<${Latest} title=${title} />`;
+  const { run_id, number, savepoint, interval, triggered_at, ended_at } = one;
+  const took = ended_at ? `, took ${duration(triggered_at, ended_at)}` : "";
+  return html`
+    <${Latest} title=${title} when="${clock(triggered_at)}${took}">
+      <${Run} runId=${run_id}>${savepoint ?? `#${number}`} of ${interval}<//>
+    <//>`;
 }
 
+/** @param {{ one: Api.RestoreLine | null }} props */
 function LatestRestore({ one }) {
   const title = "Latest restore";
-  if (one === null) return h(Latest, { title });
+  if (one === null) return html`<${Latest} title=${title} />`;
   const done = one.fulfilled_at ? "taken over" : "not all of it taken over yet";
-  return h(
-    Latest,
-    { title, when: `${clock(one.requested_at)}, ${done}` },
-    h(Box, { as: "span", title: one.manifest }, h(Run, { runId: one.run_id }, shortRun(one.run_id))),
-  );
+  return html`
+    <${Latest} title=${title} when="${clock(one.requested_at)}, ${done}">
+      <${Box} as="span" title=${one.manifest}><${Run} runId=${one.run_id}>${shortRun(one.run_id)}<//><//>
+    <//>`;
 }
 
-function Attempt({ one }) {
-  const said = one.answer ? ANSWERS[one.answer] : "has not answered";
-  const why = one.reason ? `: ${spaced(one.reason)}` : "";
-  const when = one.answered_at ? `, after ${duration(one.asked_at, one.answered_at)}` : "";
-  return muted(`${one.share ? `[${one.share}] ` : ""}${said}${why}${when}`, { title: one.attempt_id });
+/** @param {{ one: Api.AttemptPart }} props */
+function Attempt({ one: { attempt_id, share, answer, reason, asked_at, answered_at } }) {
+  const why = reason ? `: ${spaced(reason)}` : "";
+  const when = answered_at ? `, after ${duration(asked_at, answered_at)}` : "";
+  return html`
+    <${Muted} title=${attempt_id}>${share && `[${share}] `}${answer ?? "has not answered"}${why}${when}<//>`;
 }
+
+/** @param {Api.RegionParts} region */
+const partsOf = ({ region, acknowledged, asked, asked_at, answered_at, attempts }) => [
+  region,
+  `${acknowledged}/${asked}`,
+  answered_at ? duration(asked_at, answered_at) : "",
+  html`
+    <${Box}>
+      ${attempts.map((one) => html`<${Attempt} key=${one.attempt_id} one=${one} />`)}
+      ${asked > attempts.length && html`<${Muted}>and ${plural(asked - attempts.length, "more attempt")}<//>`}
+    <//>`,
+];
 
 // Whose part it was, region by region; asked for when a row is opened, and again while it is in progress.
+/** @param {OfCheckpoint & { dagId: string }} props */
 function Parts({ dagId, one }) {
   const key = `${keyOf(one)} ${one.state} ${one.acknowledged}`;
   const { found, problem } = useAnswer(key, () => fetchCheckpoint(dagId, one.run_id, one.number));
-  if (problem) return h(Notice, { palette: "warning", role: "alert" }, problem.message);
-  if (!found) return h(Spinner, { "aria-label": "Loading", size: "sm" });
-  if (found.regions.length === 0) return muted("No attempt had a part in it: all that it has was there already.");
-  const rows = found.regions.map((region) => [
-    region.region,
-    `${region.acknowledged}/${region.asked}`,
-    region.answered_at ? duration(region.asked_at, region.answered_at) : "",
-    h(
-      Box,
-      null,
-      region.attempts.map((attempt) => h(Attempt, { key: attempt.attempt_id, one: attempt })),
-      region.asked > region.attempts.length &&
-        muted(`and ${plural(region.asked - region.attempts.length, "more attempt")}`),
-    ),
-  ]);
-  return h(Columns, { names: ["Region", "Acknowledged", "Took", "Attempts"], rows });
+  if (problem) return html`<${Problem} problem=${problem} />`;
+  if (!found) return html`<${Loading} size="sm" />`;
+  if (found.regions.length === 0)
+    return html`<${Muted}>No attempt had a part in it: all that it has was there already.<//>`;
+  return html`
+    <${Columns} names=${["Region", "Acknowledged", "Took", "Attempts"]} rows=${found.regions.map(partsOf)} />`;
 }
 
-function Opened({ dagId, one }) {
-  return h(
-    Box,
-    { bg: "bg.subtle", borderRadius: "md", "data-testid": "parts", p: 3 },
-    h(Text, { fontSize: "sm" }, `${triggerText(one)}, of run `, h(Run, { runId: one.run_id }, shortRun(one.run_id))),
-    one.failure &&
-      h(
-        Text,
-        { color: "failed.fg", fontSize: "sm", whiteSpace: "pre-wrap" },
-        `${one.failure}${one.fails_run ? " This was one too many, and failed the run." : ""}`,
-      ),
-    h(Box, { mt: 2 }, h(Parts, { dagId, one })),
-  );
+/** @param {OfCheckpoint & { dagId: string }} props */
+const Opened = ({ dagId, one }) => html`
+  <${Box} bg="bg.subtle" borderRadius="md" data-testid="parts" p="3">
+    <${Text} fontSize="sm">
+      ${triggerText(one)}, of run <${Run} runId=${one.run_id}>${shortRun(one.run_id)}<//>
+    <//>
+    ${
+      one.failure &&
+      html`
+        <${Text} color="failed.fg" fontSize="sm" whiteSpace="pre-wrap">
+          ${one.failure}${one.fails_run && " This was one too many, and failed the run."}
+        <//>`
+    }
+    <${Box} mt="2"><${Parts} dagId=${dagId} one=${one} /><//>
+  <//>`;
+
+/** @param {OfCheckpoint & { open: boolean, onToggle: () => void }} props */
+const Name = ({ one, open, onToggle }) => html`
+  <${Pressable} aria-expanded=${open} onClick=${onToggle} textAlign="start">
+    <${Text} fontWeight="semibold">${open ? "▾" : "▸"} #${one.number}<//>
+    <${Muted} maxW="160px" overflowWrap="anywhere">${triggerText(one)}<//>
+  <//>`;
+
+/** @param {OfCheckpoint} props */
+function State({ one }) {
+  const { mark, palette, text } = STATES[one.replaced ? "replaced" : one.state];
+  return html`<${Tag} palette=${palette} title=${one.failure ?? undefined}>${mark} ${text}<//>`;
 }
 
+/** @param {OfCheckpoint} props */
+function Size({ one }) {
+  const completed = one.state === "completed";
+  return html`
+    <${Box} whiteSpace="nowrap">
+      <${Text} title="written by it">${completed && bytes(one.bytes_written)}<//>
+      ${completed && html`<${Muted}>${bytes(one.bytes_full)} in full<//>`}
+    <//>`;
+}
+
+/** @param {OfCheckpoint & { dagId: string, open: boolean, onToggle: () => void }} props */
 function Row({ dagId, one, open, onToggle }) {
-  const { mark, palette, text } = stateOf(one);
+  const took = one.ended_at ? duration(one.triggered_at, one.ended_at) : "";
   const cells = [
-    h(
-      Box,
-      {
-        "aria-expanded": open,
-        as: "button",
-        cursor: "pointer",
-        onClick: onToggle,
-        textAlign: "start",
-        type: "button",
-      },
-      h(Text, { fontWeight: "semibold" }, `${open ? "▾" : "▸"} #${one.number}`),
-      muted(triggerText(one), { maxW: "160px", overflowWrap: "anywhere" }),
-    ),
-    h(Badge, { colorPalette: palette, title: one.failure ?? undefined, variant: "subtle" }, `${mark} ${text}`),
+    html`<${Name} one=${one} onToggle=${onToggle} open=${open} />`,
+    html`<${State} one=${one} />`,
     clock(one.triggered_at),
-    h(Text, { whiteSpace: "nowrap" }, tookText(one)),
-    acknowledgedText(one),
-    h(
-      Box,
-      { whiteSpace: "nowrap" },
-      h(Text, { title: "written by it" }, one.state === "completed" ? bytes(one.bytes_written) : ""),
-      one.state === "completed" && muted(`${bytes(one.bytes_full)} in full`),
-    ),
-    h(Run, { runId: one.run_id }, one.interval),
+    html`<${Text} whiteSpace="nowrap">${took}<//>`,
+    one.asked ? `${one.acknowledged}/${one.asked}` : "–",
+    html`<${Size} one=${one} />`,
+    html`<${Run} runId=${one.run_id}>${one.interval}<//>`,
   ];
-  return h(
-    Fragment,
-    null,
-    h(
-      Table.Row,
-      { "data-state": one.state, "data-testid": "checkpoint" },
-      cells.map((cell, column) => h(Table.Cell, { key: NAMES[column], verticalAlign: "top" }, cell)),
-    ),
-    open && h(Table.Row, null, h(Table.Cell, { colSpan: NAMES.length }, h(Opened, { dagId, one }))),
-  );
+  return html`
+    <${Fragment}>
+      <${Cells} cells=${cells} data-state=${one.state} data-testid="checkpoint" />
+      ${
+        open &&
+        html`
+          <${Table.Row}><${Table.Cell} colSpan=${NAMES.length}><${Opened} dagId=${dagId} one=${one} /><//><//>`
+      }
+    <//>`;
 }
 
+/** @param {{ dagId: string, checkpoints: Api.CheckpointLine[] }} props */
 function Rows({ dagId, checkpoints }) {
-  const [open, setOpen] = useState(null);
-  return h(
-    Table.ScrollArea,
-    null,
-    h(
-      Table.Root,
-      {
-        css: {
-          "& th:first-of-type, & td:first-of-type": { paddingInlineStart: 4 },
-          "& td": { overflowWrap: "break-word", whiteSpace: "normal" },
-        },
-        size: "sm",
-      },
-      h(
-        Table.Header,
-        null,
-        h(
-          Table.Row,
-          null,
-          NAMES.map((name) => h(Table.ColumnHeader, { key: name }, name)),
-        ),
-      ),
-      h(
-        Table.Body,
-        null,
-        checkpoints.map((one) => {
-          const key = keyOf(one);
-          return h(Row, { dagId, key, one, onToggle: () => setOpen(open === key ? null : key), open: open === key });
-        }),
-      ),
-    ),
-  );
+  const [open, setOpen] = useState(/** @type {string | null} */ (null));
+  return html`
+    <${ColumnTable} lastLine names=${NAMES}>
+      ${checkpoints.map((one) => {
+        const key = keyOf(one);
+        const toggle = () => setOpen(open === key ? null : key);
+        return html`<${Row} dagId=${dagId} key=${key} one=${one} onToggle=${toggle} open=${open === key} />`;
+      })}
+    <//>`;
 }
 
+/** @param {{ offset: number, shown: number, total: number, onTurn: (offset: number) => void }} props */
 function Pager({ offset, shown, total, onTurn }) {
   if (total <= PAGE) return null;
-  const turn = (text, to, disabled) =>
-    h(Button, { disabled, onClick: () => onTurn(to), size: "xs", type: "button", variant: "outline" }, text);
-  return h(
-    Flex,
-    { align: "center", borderTopWidth: "1px", gap: 2, px: 4, py: 2 },
-    muted(`${(offset + 1).toLocaleString()}–${(offset + shown).toLocaleString()} of ${total.toLocaleString()}`),
-    h(Box, { ml: "auto" }),
-    turn("Newer", Math.max(0, offset - PAGE), offset === 0),
-    turn("Older", offset + PAGE, offset + shown >= total),
-  );
+  const [first, last] = [offset + 1, offset + shown];
+  const [newer, older] = [Math.max(0, offset - PAGE), offset + PAGE];
+  return html`
+    <${Flex} align="center" borderTopWidth="1px" gap="2" px="4" py="2">
+      <${Muted}>${first.toLocaleString()}–${last.toLocaleString()} of ${total.toLocaleString()}<//>
+      <${Box} ml="auto" />
+      <${SmallButton} disabled=${offset === 0} onClick=${() => onTurn(newer)}>Newer<//>
+      <${SmallButton} disabled=${last >= total} onClick=${() => onTurn(older)}>Older<//>
+    <//>`;
 }
 
+/** @param {{ page: Api.CheckpointPage }} props */
+const Newest = ({ page }) => html`
+  <${Flex} columnGap="4" px="4" py="4" rowGap="3" wrap="wrap">
+    <${LatestCheckpoint} one=${page.completed} title="Latest completed" />
+    <${LatestCheckpoint} one=${page.failed} title="Latest failed" />
+    <${LatestCheckpoint} one=${page.savepoint} title="Latest savepoint" />
+    <${LatestRestore} one=${page.restore} />
+  <//>`;
+
+/** @param {Api.CheckpointPage} page */
+const hurries = (page) => page.counts.in_progress > 0;
+
+/** @param {{ dagId: string }} props */
 export function Checkpoints({ dagId }) {
   const [offset, setOffset] = useState(0);
-  const ask = (known) => fetchCheckpoints(dagId, { limit: PAGE, offset }, known);
-  const { found, problem } = usePolled(`${dagId} ${offset}`, ask, (page) => page.counts.in_progress > 0);
-  if (problem) return h(Notice, { palette: "warning", role: "alert" }, problem.message);
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchCheckpoints(dagId, { limit: PAGE, offset }, known);
+  const { found, problem } = usePolled(`${dagId} ${offset}`, ask, hurries);
+  if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return null;
   const { counts, checkpoints } = found;
-  return h(
-    Card,
-    { "data-testid": "checkpoints", note: "what runs had reached, for others to go on from", title: "Checkpoints" },
-    h(Counts, { counts }),
-    counts.triggered + counts.restored > 0 &&
-      h(
-        Flex,
-        { columnGap: 4, px: 4, py: 4, rowGap: 3, wrap: "wrap" },
-        h(LatestCheckpoint, { one: found.completed, title: "Latest completed" }),
-        h(LatestCheckpoint, { one: found.failed, title: "Latest failed" }),
-        h(LatestCheckpoint, { one: found.savepoint, title: "Latest savepoint" }),
-        h(LatestRestore, { one: found.restore }),
-      ),
-    counts.triggered === 0 && h(Box, { px: 4, py: 3 }, muted("None were taken yet.", { fontSize: "sm" })),
-    checkpoints.length > 0 && h(Rows, { checkpoints, dagId }),
-    h(Pager, { offset, onTurn: setOffset, shown: checkpoints.length, total: counts.triggered }),
-  );
+  return html`
+    <${Card} data-testid="checkpoints" note="what runs had reached, for others to go on from" title="Checkpoints">
+      <${Counts} counts=${counts} />
+      ${counts.triggered + counts.restored > 0 && html`<${Newest} page=${found} />`}
+      ${counts.triggered === 0 && html`<${Box} px="4" py="3"><${Muted} fontSize="sm">None were taken yet.<//><//>`}
+      ${checkpoints.length > 0 && html`<${Rows} checkpoints=${checkpoints} dagId=${dagId} />`}
+      <${Pager} offset=${offset} onTurn=${setOffset} shown=${checkpoints.length} total=${counts.triggered} />
+    <//>`;
 }

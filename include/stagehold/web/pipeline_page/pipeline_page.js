@@ -1,59 +1,67 @@
+// @ts-check
 // The Stagehold tab of a DAG, loaded by Airflow's UI as a React app: its intervals, what to compute again of them, and
 // how they grew. Plain modules, no build step, as run_page.js.
 
 import { refreshAirflow } from "../airflow_cache.js";
 import { fetchIntervals, fetchStale } from "../api.js";
-import { usePolled } from "../asking.js";
-import { Nothing, Notice } from "../card.js";
+import { usePolled } from "../server_hooks.js";
+import { html, Nothing, Page } from "../ui.js";
 import { Backfill } from "./backfill.js";
-import { Charts } from "./charts.js";
 import { Checkpoints } from "./checkpoints.js";
 import { GateRates } from "./gate_rates.js";
-import { IntervalGrid } from "./grid.js";
+import { GrowthCharts } from "./growth_charts.js";
+import { IntervalGrid } from "./interval_grid.js";
 import { Recoveries } from "./recoveries.js";
 import { Savepoints } from "./savepoints.js";
 import { Summary } from "./summary.js";
 
-const { createElement: h, useRef, useState } = globalThis.React;
-const { Stack } = globalThis.ChakraUI;
+const { useRef, useState } = globalThis.React;
 
-// Cards of their own files, each of which is given `dagId` and asks for what it shows.
-const CARDS = [Checkpoints, Savepoints, GateRates];
-
+/** @param {Api.IntervalPage} page */
 const hurries = (page) => page.intervals.some((row) => row.run?.active);
 
 // Something of the newest intervals began or ended.
+/** @param {Api.IntervalPage} page */
 const stampOf = (page) =>
   [page.total, ...page.intervals.map((row) => `${row.interval} ${row.run?.run_id} ${row.run?.state}`)].join("|");
 
 // The page of intervals before each of `steps`' last; what was there stays until the next one comes.
+/** @param {string} dagId */
 function useIntervals(dagId) {
-  const [steps, setSteps] = useState([]);
+  const [steps, setSteps] = useState(/** @type {string[]} */ ([]));
   const before = steps.at(-1) ?? null;
-  const ask = (known) => fetchIntervals(dagId, before, known);
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchIntervals(dagId, before, known);
   const { found, ...rest } = usePolled(`${dagId} ${before}`, ask, hurries);
-  const last = useRef(null);
+  const last = useRef(/** @type {Api.IntervalPage | null} */ (null));
   if (found !== null) last.current = found;
   const page = last.current?.dag_id === dagId ? last.current : null;
-  const older = page?.following ? () => setSteps([...steps, page.following]) : null;
+  const following = page?.following;
+  const older = following ? () => setSteps([...steps, following]) : null;
   const newer = steps.length > 0 ? () => setSteps(steps.slice(0, -1)) : null;
   return { before, page, newer, older, turning: found === null, ...rest };
 }
 
+/** @param {Api.Staleness} stale */
 const beingPlanned = (stale) => stale.planned_at === null;
 
 // Asked for apart, as it takes a plan of each interval to know.
+/**
+ * @param {string} dagId
+ * @param {string | null} before
+ */
 function useStale(dagId, before) {
-  const ask = (known) => fetchStale(dagId, before, known);
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchStale(dagId, before, known);
   const { found } = usePolled(`${dagId} ${before}`, ask, beingPlanned);
   return found;
 }
 
+/** @param {{ dagId: string }} props */
 function PipelinePage({ dagId }) {
-  const { before, page, problem, load, hurry, newer, older, turning } = useIntervals(dagId);
+  const { before, page, problem, load, hurry, ...turns } = useIntervals(dagId);
   const stale = useStale(dagId, before);
-  const [range, setRange] = useState(null);
-  if (page === null) return h(Nothing, { problem, title: "The intervals of this pipeline cannot be shown" });
+  const [range, setRange] = useState(/** @type {import("./interval_grid.js").Range | null} */ (null));
+  if (page === null)
+    return html`<${Nothing} problem=${problem} title="The intervals of this pipeline cannot be shown" />`;
   const started = () => {
     hurry();
     refreshAirflow();
@@ -63,27 +71,22 @@ function PipelinePage({ dagId }) {
   const plan = () => {
     const card = document.querySelector("[data-testid=backfill]");
     card?.scrollIntoView({ block: "start" });
-    card?.querySelector("button[type=submit]")?.focus({ preventScroll: true });
+    /** @type {HTMLElement | null | undefined} */
+    const button = card?.querySelector("button[type=submit]");
+    button?.focus({ preventScroll: true });
   };
-  const stamp = newer ? "older" : stampOf(page);
-  return h(
-    Stack,
-    {
-      "data-testid": "stagehold-intervals",
-      css: { "& > *": { flexShrink: 0 } },
-      gap: 4,
-      h: "full",
-      overflowY: "auto",
-      p: 4,
-    },
-    problem && h(Notice, { palette: "warning", role: "alert" }, `Not up to date: ${problem.message}`),
-    h(Summary, { first: newer === null, page, stale }),
-    h(IntervalGrid, { newer, older, onPlan: plan, onRange: setRange, page, range, stale, turning }),
-    h(Backfill, { dagId, key: dagId, onStarted: started, page, range }),
-    CARDS.map((Card) => h(Card, { dagId, key: Card.name })),
-    h(Charts, { dagId, stamp }),
-    h(Recoveries, { dagId, stamp }),
-  );
+  const stamp = turns.newer ? "older" : stampOf(page);
+  return html`
+    <${Page} data-testid="stagehold-intervals" problem=${problem}>
+      <${Summary} first=${turns.newer === null} page=${page} stale=${stale} />
+      <${IntervalGrid} onPlan=${plan} onRange=${setRange} page=${page} range=${range} stale=${stale} ...${turns} />
+      <${Backfill} dagId=${dagId} key=${dagId} onStarted=${started} page=${page} range=${range} />
+      <${Checkpoints} dagId=${dagId} />
+      <${Savepoints} dagId=${dagId} />
+      <${GateRates} dagId=${dagId} />
+      <${GrowthCharts} dagId=${dagId} stamp=${stamp} />
+      <${Recoveries} dagId=${dagId} stamp=${stamp} />
+    <//>`;
 }
 
 globalThis.AirflowPlugin = PipelinePage;

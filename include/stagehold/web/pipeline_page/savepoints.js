@@ -1,3 +1,4 @@
+// @ts-check
 // Savepoints of the pipeline: what there is, and making, restoring and disposing of them.
 
 import { refreshAirflow } from "../airflow_cache.js";
@@ -9,64 +10,44 @@ import {
   makeSavepoint,
   startRun,
 } from "../api.js";
-import { useAnswer } from "../asking.js";
-import { Card, Columns, Notice } from "../card.js";
-import { clock, runPage } from "../words.js";
+import { clock } from "../formats.js";
+import { useAnswer } from "../server_hooks.js";
+import { Card, Columns, Field, html, Muted, Notice, onTyped, Problem, RunLink, Select, SmallButton } from "../ui.js";
 
-const { createElement: h, useState } = globalThis.React;
-const { Box, Button, Flex, Input, Link, NativeSelect, Text } = globalThis.ChakraUI;
+const { useState } = globalThis.React;
+const { Box, Button, Flex, Input, Text } = globalThis.ChakraUI;
 
 const POLL_SECONDS = 2;
 const NO_CHANGE = "You may see runs of this DAG but not change them. Ask somebody who may edit it.";
 const NO_RESTORE = "You may not start runs of this DAG. Ask somebody who may.";
 const NO_RUNS = "Airflow has started no run of this pipeline yet, so there is nothing to keep.";
 
-const muted = (text, rest) => h(Text, { color: "fg.muted", fontSize: "xs", ...rest }, text);
-
+/** @param {number} seconds */
 const later = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
-function Field({ label, width, children }) {
-  return h(
-    Box,
-    { as: "label", display: "block", flex: `1 1 ${width}`, fontSize: "sm", minW: 0 },
-    h(Text, { as: "span", color: "fg.muted", display: "block", mb: 1 }, label),
-    children,
-  );
-}
+/** @param {{ children: Content, problem: Error | null } & Rest} props */
+const Form = ({ children, problem, ...rest }) => html`
+  <${Box} as="form" bg="bg.subtle" borderTopWidth="1px" px="4" py="3" ...${rest}>
+    ${children}
+    ${problem && html`<${Notice} mt="3" palette="failed" role="alert">${problem.message}<//>`}
+  <//>`;
 
-function Form({ children, problem, ...rest }) {
-  return h(
-    Box,
-    { as: "form", bg: "bg.subtle", borderTopWidth: "1px", px: 4, py: 3, ...rest },
-    children,
-    problem && h(Notice, { mt: 3, palette: "failed", role: "alert" }, problem.message),
-  );
-}
-
-function Buttons({ yes, no, busy, disabled, palette = "brand" }) {
-  return h(
-    Flex,
-    { gap: 2, mt: 3 },
-    h(
-      Button,
-      {
-        colorPalette: palette,
-        disabled: disabled || busy,
-        loading: busy,
-        loadingText: yes,
-        size: "sm",
-        type: "submit",
-      },
-      yes,
-    ),
-    h(Button, { disabled: busy, onClick: no, size: "sm", type: "button", variant: "outline" }, "Not now"),
-  );
-}
+/** @param {{ yes: string, no: () => void, busy: boolean, disabled?: boolean, palette?: string }} props */
+const Buttons = ({ yes, no, busy, disabled = false, palette = "brand" }) => html`
+  <${Flex} gap="2" mt="3">
+    <${Button} colorPalette=${palette} disabled=${disabled || busy} loading=${busy} loadingText=${yes} size="sm"
+      type="submit">
+      ${yes}
+    <//>
+    <${Button} disabled=${busy} onClick=${no} size="sm" type="button" variant="outline">Not now<//>
+  <//>`;
 
 // Runs `act` once at a time and keeps what went wrong.
+/** @param {() => Promise<void>} act */
 function useAct(act) {
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState(null);
+  const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
+  /** @param {Event} event */
   const submit = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -78,6 +59,10 @@ function useAct(act) {
 }
 
 // Until it is made, or it is clear that it is not: attempts that are under way do their part first.
+/**
+ * @param {string} dagId
+ * @param {Api.SavepointStatus} asked
+ */
 async function settled(dagId, asked) {
   let status = asked;
   while (status.state === "pending") {
@@ -88,62 +73,42 @@ async function settled(dagId, asked) {
   return status;
 }
 
+/** @typedef {{ dagId: string, onDone: (text: string) => void, onCancel: () => void }} InForm */
+
+/** @param {InForm & { runs: Api.RunChoice[] }} props */
 function Create({ dagId, runs, onDone, onCancel }) {
   const [wish, setWish] = useState({ name: "", reason: "", run: runs[0].run_id, stop: false });
-  const set = (field) => (event) => setWish({ ...wish, [field]: event.target.value });
+  /** @param {"name" | "reason"} field */
+  const set = (field) => onTyped((value) => setWish({ ...wish, [field]: value }));
   const { busy, problem, submit } = useAct(async () => {
     const { name, reason, stop } = wish;
     const asked = await makeSavepoint(dagId, wish.run, { name: name.trim(), reason: reason.trim(), stop });
     const made = await settled(dagId, asked);
     onDone(`Savepoint ${made.name} is made.`);
   });
-  return h(
-    Form,
-    { "data-testid": "create", onSubmit: submit, problem },
-    h(
-      Flex,
-      { gap: 3, wrap: "wrap" },
-      h(
-        Field,
-        { label: "Of the run", width: "240px" },
-        h(
-          NativeSelect.Root,
-          { size: "sm" },
-          h(
-            NativeSelect.Field,
-            { onChange: set("run"), value: wish.run },
-            runs.map((one) =>
-              h("option", { key: one.run_id, value: one.run_id }, `${one.interval}, ${one.state} (${one.run_id})`),
-            ),
-          ),
-          h(NativeSelect.Indicator),
-        ),
-      ),
-      h(
-        Field,
-        { label: "Name", width: "160px" },
-        h(Input, { autoFocus: true, onChange: set("name"), required: true, size: "sm", value: wish.name }),
-      ),
-      h(
-        Field,
-        { label: "What for?", width: "220px" },
-        h(Input, { maxLength: 1000, onChange: set("reason"), size: "sm", value: wish.reason }),
-      ),
-    ),
-    h(
-      Flex,
-      { align: "center", as: "label", fontSize: "sm", gap: 2, mt: 3 },
-      h("input", {
-        checked: wish.stop,
-        onChange: (event) => setWish({ ...wish, stop: event.target.checked }),
-        type: "checkbox",
-      }),
-      "End the run with it, behind the wave that it is at",
-    ),
-    h(Buttons, { busy, disabled: !wish.name.trim(), no: onCancel, yes: "Create savepoint" }),
-  );
+  return html`
+    <${Form} data-testid="create" onSubmit=${submit} problem=${problem}>
+      <${Flex} gap="3" wrap="wrap">
+        <${Select} flex="1 1 240px" label="Of the run" value=${wish.run}
+          onChange=${(/** @type {string} */ run) => setWish({ ...wish, run })}
+          options=${runs.map((one) => [one.run_id, `${one.interval}, ${one.state} (${one.run_id})`])} />
+        <${Field} flex="1 1 160px" label="Name">
+          <${Input} autoFocus onChange=${set("name")} required size="sm" value=${wish.name} />
+        <//>
+        <${Field} flex="1 1 220px" label="What for?">
+          <${Input} maxLength=${1000} onChange=${set("reason")} size="sm" value=${wish.reason} />
+        <//>
+      <//>
+      <${Flex} align="center" as="label" fontSize="sm" gap="2" mt="3">
+        <input checked=${wish.stop} type="checkbox"
+          onChange=${() => setWish({ ...wish, stop: !wish.stop })} />
+        End the run with it, behind the wave that it is at
+      <//>
+      <${Buttons} busy=${busy} disabled=${!wish.name.trim()} no=${onCancel} yes="Create savepoint" />
+    <//>`;
 }
 
+/** @param {InForm & { one: Api.SavepointLine }} props */
 function Restore({ dagId, one, onDone, onCancel }) {
   const [interval, setInterval] = useState(one.interval);
   const { busy, problem, submit } = useAct(async () => {
@@ -151,89 +116,75 @@ function Restore({ dagId, one, onDone, onCancel }) {
     refreshAirflow();
     onDone(`Started ${run.dag_run_id}: it begins with ${one.name}, for ${interval.trim()}.`);
   });
-  return h(
-    Form,
-    { "data-testid": "restore", onSubmit: submit, problem },
-    h(
-      Text,
-      { fontSize: "sm", mb: 3 },
-      `A new run begins with what ${one.name} has, in place of what the interval has. What it lacks is computed; `,
-      "the savepoint stays as it is. Airflow's own form has the other choices of a restore.",
-    ),
-    h(
-      Field,
-      { label: "For the interval", width: "240px" },
-      h(Input, {
-        autoFocus: true,
-        maxW: "280px",
-        onChange: (event) => setInterval(event.target.value),
-        required: true,
-        size: "sm",
-        value: interval,
-      }),
-    ),
-    h(Buttons, { busy, disabled: !interval.trim(), no: onCancel, yes: "Start the run" }),
-  );
+  return html`
+    <${Form} data-testid="restore" onSubmit=${submit} problem=${problem}>
+      <${Text} fontSize="sm" mb="3">
+        A new run begins with what ${one.name} has, in place of what the interval has. What it lacks is computed;
+        the savepoint stays as it is. Airflow's own form has the other choices of a restore.
+      <//>
+      <${Field} flex="1 1 240px" label="For the interval">
+        <${Input} autoFocus maxW="280px" onChange=${onTyped(setInterval)} required size="sm" value=${interval} />
+      <//>
+      <${Buttons} busy=${busy} disabled=${!interval.trim()} no=${onCancel} yes="Start the run" />
+    <//>`;
 }
 
+/** @param {InForm & { one: Api.SavepointLine }} props */
 function Dispose({ dagId, one, onDone, onCancel }) {
   const { busy, problem, submit } = useAct(async () => {
     const { notes } = await disposeOfSavepoint(dagId, one.name);
     onDone([`Savepoint ${one.name} is gone.`, ...notes].join(" "));
   });
-  return h(
-    Form,
-    { "data-testid": "dispose", onSubmit: submit, problem },
-    h(
-      Text,
-      { fontSize: "sm" },
-      `Nobody can restore ${one.name} afterwards. Data that only it needs goes with the next \`stagehold gc\`.`,
-    ),
-    h(Buttons, { busy, no: onCancel, palette: "failed", yes: `Dispose of ${one.name}` }),
-  );
+  return html`
+    <${Form} data-testid="dispose" onSubmit=${submit} problem=${problem}>
+      <${Text} fontSize="sm">
+        Nobody can restore ${one.name} afterwards. Data that only it needs goes with the next ${"`stagehold gc`"}.
+      <//>
+      <${Buttons} busy=${busy} no=${onCancel} palette="failed" yes="Dispose of ${one.name}" />
+    <//>`;
 }
 
-const FORMS = { dispose: Dispose, restore: Restore };
+// What may not be done says why.
+/** @param {{ text: string, why: string | null, onClick: () => void }} props */
+const Act = ({ text, why, onClick }) => html`
+  <${SmallButton} disabled=${why !== null} onClick=${onClick} title=${why ?? undefined}>${text}<//>`;
 
-function Act({ text, why, onClick }) {
-  return h(
-    Button,
-    { disabled: why !== null, onClick, size: "xs", title: why ?? undefined, type: "button", variant: "outline" },
-    text,
-  );
-}
+/** @param {{ one: Api.SavepointLine }} props */
+const Made = ({ one }) => html`
+  <${Box} minW="140px">
+    <${RunLink} runId=${one.run_id} title=${one.run_id}>${one.interval}<//>
+    <${Muted}>checkpoint ${one.number}${one.imported && ", imported"}<//>
+  <//>`;
 
-function Made({ one }) {
-  const page = runPage(one.run_id);
-  return h(
-    Box,
-    { minW: "140px" },
-    page ? h(Link, { href: page, textDecoration: "underline", title: one.run_id }, one.interval) : one.interval,
-    muted(`checkpoint ${one.number}${one.imported ? ", imported" : ""}`),
-  );
-}
+/** @typedef {{ kind: "restore" | "dispose", one: Api.SavepointLine } | { kind: "create" }} Action */
 
+/**
+ * @typedef {{ change: string | null, create: string | null, restore: string | null }} Refusals
+ * @param {{ savepoints: Api.SavepointLine[], refusals: Refusals, onAct: (action: Action) => void }} props
+ */
 function List({ savepoints, refusals, onAct }) {
   const rows = savepoints.map((one) => [
-    h(
-      Box,
-      { "data-testid": `savepoint-${one.name}` },
-      h(Text, { fontWeight: "semibold", overflowWrap: "anywhere", title: one.manifest }, one.name),
-      one.reason && muted(one.reason),
-    ),
-    h(Made, { one }),
-    h(Box, null, h(Text, null, one.created_by), muted(clock(one.created_at))),
-    h(
-      Flex,
-      { gap: 2, justify: "end" },
-      h(Act, { onClick: () => onAct("restore", one), text: "Restore", why: refusals.restore }),
-      h(Act, { onClick: () => onAct("dispose", one), text: "Dispose", why: refusals.change }),
-    ),
+    html`
+      <${Box} data-testid="savepoint-${one.name}">
+        <${Text} fontWeight="semibold" overflowWrap="anywhere" title=${one.manifest}>${one.name}<//>
+        ${one.reason && html`<${Muted}>${one.reason}<//>`}
+      <//>`,
+    html`<${Made} one=${one} />`,
+    html`<${Box}><${Text}>${one.created_by}<//><${Muted}>${clock(one.created_at)}<//><//>`,
+    html`
+      <${Flex} gap="2" justify="end">
+        <${Act} onClick=${() => onAct({ kind: "restore", one })} text="Restore" why=${refusals.restore} />
+        <${Act} onClick=${() => onAct({ kind: "dispose", one })} text="Dispose" why=${refusals.change} />
+      <//>`,
   ]);
-  return h(Columns, { names: ["Savepoint", "Of", "Made by", ""], rows });
+  return html`<${Columns} names=${["Savepoint", "Of", "Made by", ""]} rows=${rows} />`;
 }
 
 // Why the reader cannot do something; null if they can.
+/**
+ * @param {Api.SavepointChoices} choices
+ * @returns {Refusals}
+ */
 function refusalsOf(choices) {
   const change = choices.may_change ? null : NO_CHANGE;
   return {
@@ -243,41 +194,55 @@ function refusalsOf(choices) {
   };
 }
 
+/** @param {InForm & { action: Action, runs: Api.RunChoice[] }} props */
+function Acting({ action, runs, ...shared }) {
+  if (action.kind === "create") return html`<${Create} runs=${runs} ...${shared} />`;
+  const { kind, one } = action;
+  return html`<${kind === "restore" ? Restore : Dispose} key="${kind} ${one.name}" one=${one} ...${shared} />`;
+}
+
+/** @param {{ dagId: string }} props */
 export function Savepoints({ dagId }) {
   const [turn, setTurn] = useState(0);
-  const [act, setAct] = useState(null); // which form is open, and for which savepoint
-  const [done, setDone] = useState(null);
+  const [action, setAction] = useState(/** @type {Action | null} */ (null)); // whose form is open
+  const [done, setDone] = useState(/** @type {string | null} */ (null));
   const ask = () => Promise.all([fetchSavepoints(dagId), fetchSavepointChoices(dagId)]);
   const { found, problem } = useAnswer(`${dagId} ${turn}`, ask);
-  if (problem) return h(Notice, { palette: "warning", role: "alert" }, problem.message);
+  if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return null;
   const [savepoints, choices] = found;
   const refusals = refusalsOf(choices);
-  const close = () => setAct(null);
-  const open = (kind, one) => {
+  const refusal = refusals.create ?? refusals.restore;
+  const close = () => setAction(null);
+  /** @param {Action} wanted */
+  const open = (wanted) => {
     setDone(null);
-    setAct({ kind, one });
+    setAction(wanted);
   };
+  /** @param {string} text */
   const finish = (text) => {
     close();
     setDone(text);
     setTurn(turn + 1);
   };
-  const create = h(Act, { onClick: () => open("create"), text: "Create savepoint", why: refusals.create });
-  const shared = { dagId, onCancel: close, onDone: finish };
-  return h(
-    Card,
-    { action: create, "data-testid": "savepoints", note: "kept until you dispose of them", title: "Savepoints" },
-    done && h(Notice, { borderRadius: 0, "data-testid": "savepoint-done", palette: "success", role: "status" }, done),
-    act?.kind === "create" && h(Create, { ...shared, runs: choices.runs }),
-    act && FORMS[act.kind] && h(FORMS[act.kind], { ...shared, key: `${act.kind} ${act.one.name}`, one: act.one }),
-    savepoints.length > 0 && h(List, { onAct: open, refusals, savepoints }),
-    savepoints.length === 0 && h(Box, { px: 4, py: 3 }, muted("There are none.", { fontSize: "sm" })),
-    (refusals.create ?? refusals.restore) &&
-      h(
-        Box,
-        { borderTopWidth: "1px", "data-testid": "savepoint-refusal", px: 4, py: 2 },
-        muted(refusals.create ?? refusals.restore),
-      ),
-  );
+  const create = html`
+    <${Act} onClick=${() => open({ kind: "create" })} text="Create savepoint" why=${refusals.create} />`;
+  const shared = { dagId, onCancel: close, onDone: finish, runs: choices.runs };
+  return html`
+    <${Card} action=${create} data-testid="savepoints" note="kept until you dispose of them" title="Savepoints">
+      ${
+        done &&
+        html`<${Notice} borderRadius="0" data-testid="savepoint-done" palette="success" role="status">${done}<//>`
+      }
+      ${action && html`<${Acting} action=${action} ...${shared} />`}
+      ${
+        savepoints.length > 0
+          ? html`<${List} onAct=${open} refusals=${refusals} savepoints=${savepoints} />`
+          : html`<${Box} px="4" py="3"><${Muted} fontSize="sm">There are none.<//><//>`
+      }
+      ${
+        refusal &&
+        html`<${Box} borderTopWidth="1px" data-testid="savepoint-refusal" px="4" py="2"><${Muted}>${refusal}<//><//>`
+      }
+    <//>`;
 }

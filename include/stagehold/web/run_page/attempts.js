@@ -1,13 +1,15 @@
+// @ts-check
 // The attempts so far, on a line of time with their waves: where did the time go?
 
-import { Columns, FoldedCard } from "../card.js";
-import { clock, duration, plural } from "../words.js";
+import { clock, duration, plural } from "../formats.js";
+import { Columns, FoldedCard, html } from "../ui.js";
 
-const { createElement: h } = globalThis.React;
 const { Box } = globalThis.ChakraUI;
 
+/** @type {Partial<Record<Api.AttemptState, string>>} */
 const TONES = { finished: "success", failed: "failed", canceled: "failed" };
 
+/** @param {Api.AttemptLine[]} attempts */
 function span(attempts) {
   const now = Date.now();
   const begins = attempts.map((one) => Date.parse(one.started_at));
@@ -16,47 +18,30 @@ function span(attempts) {
   return { first, length: Math.max(1, Math.max(...ends) - first), now };
 }
 
+/** @param {{ attempt: Api.AttemptLine, time: ReturnType<typeof span> }} props */
 function Lasted({ attempt, time }) {
-  const at = (moment) => (100 * (Date.parse(moment) - time.first)) / time.length;
-  const left = at(attempt.started_at);
-  const right = attempt.ended_at ? at(attempt.ended_at) : (100 * (time.now - time.first)) / time.length;
-  const lasted = duration(attempt.started_at, attempt.ended_at ?? new Date(time.now).toISOString());
-  return h(
-    Box,
-    {
-      "aria-label": `${attempt.region} took ${lasted}, ${plural(attempt.waves.length, "wave")}`,
-      bg: "bg.muted",
-      borderRadius: "sm",
-      h: "16px",
-      minW: "160px",
-      position: "relative",
-      role: "img",
-    },
-    h(Box, {
-      bg: `${TONES[attempt.state] ?? "running"}.emphasized`,
-      borderRadius: "sm",
-      h: "full",
-      left: `${left}%`,
-      minW: "3px",
-      position: "absolute",
-      title: lasted,
-      w: `${Math.max(0, right - left)}%`,
-    }),
-    attempt.waves.map((wave) =>
-      h(Box, {
-        bg: "fg",
-        h: "full",
-        key: `${wave.stage} ${wave.wave}`,
-        left: `${at(wave.ended_at)}%`,
-        opacity: 0.6,
-        position: "absolute",
-        title: `${wave.stage}, wave ${wave.wave}: ${plural(wave.partitions, "partition")}, ${clock(wave.ended_at)}`,
-        w: "1px",
-      }),
-    ),
-  );
+  const { region, state, started_at, waves } = attempt;
+  const ended_at = attempt.ended_at ?? new Date(time.now).toISOString();
+  const at = (/** @type {string} */ moment) => (100 * (Date.parse(moment) - time.first)) / time.length;
+  const lasted = duration(started_at, ended_at);
+  return html`
+    <${Box} aria-label="${region} took ${lasted}, ${plural(waves.length, "wave")}" bg="bg.muted"
+      borderRadius="sm" h="16px" minW="160px" position="relative" role="img">
+      <${Box} bg="${TONES[state] ?? "running"}.emphasized" borderRadius="sm" h="full" left="${at(started_at)}%"
+        minW="3px" position="absolute" title=${lasted} w="${Math.max(0, at(ended_at) - at(started_at))}%" />
+      ${waves.map((wave) => html`<${Wave} key="${wave.stage} ${wave.wave}" wave=${wave} left=${at(wave.ended_at)} />`)}
+    <//>`;
 }
 
+/** @param {{ wave: Api.WaveEnd, left: number }} props */
+function Wave({ wave, left }) {
+  const facts = `${plural(wave.partitions, "partition")}, ${clock(wave.ended_at)}`;
+  return html`
+    <${Box} bg="fg" h="full" left="${left}%" opacity="0.6" position="absolute" w="1px"
+      title="${wave.stage}, wave ${wave.wave}: ${facts}" />`;
+}
+
+/** @param {{ attempts: Api.AttemptLine[] }} props */
 function Lines({ attempts }) {
   const time = span(attempts);
   const rows = attempts.map((attempt) => [
@@ -65,17 +50,17 @@ function Lines({ attempts }) {
     attempt.state,
     clock(attempt.started_at),
     attempt.ended_at ? duration(attempt.started_at, attempt.ended_at) : "",
-    h(Lasted, { attempt, time }),
+    html`<${Lasted} attempt=${attempt} time=${time} />`,
   ]);
-  return h(Columns, { names: ["Region", "Epoch", "State", "Started", "Lasted", "Waves"], rows });
+  return html`<${Columns} names=${["Region", "Epoch", "State", "Started", "Lasted", "Waves"]} rows=${rows} />`;
 }
 
+/** @param {{ grid: Api.RunGrid }} props */
 export function Attempts({ grid }) {
   if (grid.attempts.length === 0) return null;
-  const title = plural(grid.attempts.length, "attempt");
-  return h(
-    FoldedCard,
-    { "data-testid": "attempts", note: "and where the time went", title },
-    h(Lines, { attempts: grid.attempts }),
-  );
+  return html`
+    <${FoldedCard} data-testid="attempts" note="and where the time went"
+      title=${plural(grid.attempts.length, "attempt")}>
+      <${Lines} attempts=${grid.attempts} />
+    <//>`;
 }

@@ -1,134 +1,92 @@
+// @ts-check
 // What went wrong: attempts that failed, and what gates refused, which may be waived here.
 
-import { Card, Columns } from "../card.js";
-import { Waive } from "./waive.js";
-import { ranges, STANDINGS, waiverText } from "../words.js";
+import { Card, CodeBlock, Columns, html, Muted, Tag } from "../ui.js";
+import { ranges, STANDINGS, waiverText } from "./run_texts.js";
+import { Waive, WaiveButton } from "./waive.js";
 
-const { createElement: h, useState } = globalThis.React;
-const { Badge, Box, Button, Code, Text } = globalThis.ChakraUI;
+const { useState } = globalThis.React;
+const { Box, Text } = globalThis.ChakraUI;
 
-function Trace({ region, text }) {
-  return h(
-    Box,
-    { as: "details", "data-testid": `trace-${region}`, fontSize: "sm", mt: 1 },
-    h(Box, { as: "summary", color: "fg.muted", cursor: "pointer" }, "The whole trace"),
-    h(
-      Code,
-      { display: "block", fontSize: "xs", maxH: "24em", overflow: "auto", p: 3, variant: "surface", whiteSpace: "pre" },
-      text,
-    ),
-  );
-}
+/** @param {{ region: string, text: string }} props */
+const Trace = ({ region, text }) => html`
+  <${Box} as="details" data-testid="trace-${region}" fontSize="sm" mt="1">
+    <${Box} as="summary" color="fg.muted" cursor="pointer">The whole trace<//>
+    <${CodeBlock} fontSize="xs" maxH="24em" overflow="auto" p="3" size=${undefined} whiteSpace="pre">${text}<//>
+  <//>`;
 
 // What failure enrichers say of it.
-function Labels({ attempt }) {
-  return Object.entries(attempt.labels).map(([name, label]) =>
-    h(
-      Badge,
-      { "data-testid": `label-${attempt.region}`, key: name, mb: 1, mr: 1, variant: "subtle" },
-      `${name}: ${label}`,
-    ),
+/** @param {{ attempt: Api.AttemptLine }} props */
+const Labels = ({ attempt: { region, labels } }) =>
+  Object.entries(labels).map(
+    ([name, label]) => html`<${Tag} data-testid="label-${region}" key=${name} mb="1" mr="1">${name}: ${label}<//>`,
   );
+
+/** @param {{ attempt: Api.AttemptLine }} props */
+const Failure = ({ attempt }) => html`
+  <${Box} pb="3" px="4">
+    <${Text} fontWeight="semibold" mb="1">
+      ${attempt.region}, ${attempt.epoch ? `attempt epoch ${attempt.epoch}` : "before an attempt began"}
+    <//>
+    ${attempt.cause && html`<${Muted} data-testid="cause-${attempt.region}" fontSize="sm" mb="1">${attempt.cause}<//>`}
+    <${Labels} attempt=${attempt} />
+    <${CodeBlock} data-testid="failure-${attempt.region}" fontSize="sm" maxH="16em" overflow="auto" p="3"
+      size=${undefined}>
+      ${attempt.failure}
+    <//>
+    ${attempt.trace && html`<${Trace} region=${attempt.region} text=${attempt.trace} />`}
+  <//>`;
+
+/** @param {{ failure: Api.GateFailure }} props */
+const Seen = ({ failure }) => html`
+  <${Box}>
+    <${Text}>${failure.expectation}<//>
+    <${Muted}>
+      gate ${failure.suite}, got ${failure.observed}
+      ${failure.count > 1 && ` (in the first of ${failure.count.toLocaleString()})`}
+    <//>
+  <//>`;
+
+/** @param {{ failure: Api.GateFailure }} props */
+const Standing = ({ failure }) => html`
+  <${Box} data-testid="standing-${failure.stage}">
+    <${Tag} palette=${STANDINGS[failure.standing].palette}>${STANDINGS[failure.standing].text}<//>
+    ${failure.waiver && html`<${Text} fontSize="xs" mt="1">${waiverText(failure.waiver)}<//>`}
+  <//>`;
+
+/**
+ * @typedef {{ grid: Api.RunGrid, onWaived: import("./waive.js").OnWaived }} GridToWaive
+ * @param {GridToWaive & { failures: Api.GateFailure[] }} props
+ */
+function Unmet({ grid, failures, onWaived }) {
+  // As it was when it was chosen: no partition joins it unseen.
+  const [chosen, setChosen] = useState(/** @type {Api.GateFailure | null} */ (null));
+  const rows = failures.map((failure) => [
+    `${failure.stage}[${ranges(failure.partitions)}]`,
+    html`<${Seen} failure=${failure} />`,
+    html`<${Standing} failure=${failure} />`,
+    grid.may_change && html`<${WaiveButton} failure=${failure} onClick=${() => setChosen(failure)} />`,
+  ]);
+  const key = chosen && `${chosen.stage} ${chosen.expectation} ${chosen.standing} ${ranges(chosen.partitions)}`;
+  return html`
+    <${Box} data-testid="unmet">
+      <${Columns} names=${["Partitions", "Does not meet", "Now", ""]} rows=${rows} />
+      ${
+        chosen &&
+        html`
+          <${Waive} key=${key} grid=${grid} failure=${chosen} onClose=${() => setChosen(null)} onWaived=${onWaived} />`
+      }
+    <//>`;
 }
 
+/** @param {GridToWaive} props */
 export function Failures({ grid, onWaived }) {
   const unmet = grid.gate_failures.filter((one) => one.standing !== "published");
   if (grid.failures.length === 0 && unmet.length === 0) return null;
-  return h(
-    Card,
-    {
-      borderColor: "failed.emphasized",
-      "data-testid": "failures",
-      title: "What went wrong",
-      note: grid.active ? "the run is going on" : null,
-    },
-    grid.failures.map((attempt) =>
-      h(
-        Box,
-        { key: attempt.region, pb: 3, px: 4 },
-        h(
-          Text,
-          { fontWeight: "semibold", mb: 1 },
-          `${attempt.region}, ${attempt.epoch ? `attempt epoch ${attempt.epoch}` : "before an attempt began"}`,
-        ),
-        attempt.cause &&
-          h(
-            Text,
-            { color: "fg.muted", "data-testid": `cause-${attempt.region}`, fontSize: "sm", mb: 1 },
-            attempt.cause,
-          ),
-        h(Labels, { attempt }),
-        h(
-          Code,
-          {
-            display: "block",
-            "data-testid": `failure-${attempt.region}`,
-            fontSize: "sm",
-            maxH: "16em",
-            overflow: "auto",
-            p: 3,
-            variant: "surface",
-            whiteSpace: "pre-wrap",
-          },
-          attempt.failure,
-        ),
-        attempt.trace && h(Trace, { region: attempt.region, text: attempt.trace }),
-      ),
-    ),
-    unmet.length > 0 && h(Unmet, { grid, failures: unmet, onWaived }),
-  );
-}
-
-function Seen({ failure }) {
-  const first = failure.count > 1 ? ` (in the first of ${failure.count.toLocaleString()})` : "";
-  return h(
-    Box,
-    null,
-    h(Text, null, failure.expectation),
-    h(Text, { color: "fg.muted", fontSize: "xs" }, `gate ${failure.suite}, got ${failure.observed}${first}`),
-  );
-}
-
-function Standing({ failure }) {
-  const { palette, text } = STANDINGS[failure.standing];
-  return h(
-    Box,
-    { "data-testid": `standing-${failure.stage}` },
-    h(Badge, { colorPalette: palette, variant: "subtle" }, text),
-    failure.waiver && h(Text, { fontSize: "xs", mt: 1 }, waiverText(failure.waiver)),
-  );
-}
-
-function Unmet({ grid, failures, onWaived }) {
-  const [chosen, setChosen] = useState(null); // as it was when it was chosen: no partition joins it unseen
-  const rows = failures.map((failure) => [
-    `${failure.stage}[${ranges(failure.partitions)}]`,
-    h(Seen, { failure }),
-    h(Standing, { failure }),
-    grid.may_change &&
-      failure.standing !== "outdated" &&
-      h(
-        Button,
-        { onClick: () => setChosen(failure), size: "xs", type: "button", variant: "outline" },
-        failure.waiver ? "Take back" : "Waive",
-      ),
-  ]);
-  const done = (answer) => {
-    setChosen(null);
-    return onWaived(answer);
-  };
-  return h(
-    Box,
-    { "data-testid": "unmet" },
-    h(Columns, { names: ["Partitions", "Does not meet", "Now", ""], rows }),
-    chosen &&
-      h(Waive, {
-        dagId: grid.dag_id,
-        runId: grid.run_id,
-        key: `${chosen.stage} ${chosen.expectation} ${chosen.standing} ${ranges(chosen.partitions)}`,
-        failure: chosen,
-        onDone: done,
-        onCancel: () => setChosen(null),
-      }),
-  );
+  return html`
+    <${Card} borderColor="failed.emphasized" data-testid="failures" title="What went wrong"
+      note=${grid.active ? "the run is going on" : null}>
+      ${grid.failures.map((attempt) => html`<${Failure} key=${attempt.region} attempt=${attempt} />`)}
+      ${unmet.length > 0 && html`<${Unmet} grid=${grid} failures=${unmet} onWaived=${onWaived} />`}
+    <//>`;
 }

@@ -1,54 +1,50 @@
+// @ts-check
 // What a resume would do, and why.
 
-import { Card, Columns } from "../card.js";
-import { computes, plural, resumeCounts } from "../words.js";
+import { plural } from "../formats.js";
+import { Card, Columns, html, Muted, Tag } from "../ui.js";
+import { computes, resumeCounts } from "./run_texts.js";
 
-const { createElement: h } = globalThis.React;
-const { Badge, Text } = globalThis.ChakraUI;
+const { Text } = globalThis.ChakraUI;
 
-const ACTION_PALETTE = { reuse: "success", run: "running", heal: "warning", judge: "running", blocked: "failed" };
+/** @type {Partial<Record<Api.Action, string>>} */
+const PALETTES = { reuse: "success", run: "running", heal: "warning", judge: "running", blocked: "failed" };
 
-function Groups({ groups }) {
-  return groups.map((group, index) =>
-    h(
-      Text,
-      { key: index },
-      h(
-        Badge,
-        { colorPalette: ACTION_PALETTE[group.action] ?? "gray", mr: 2, variant: "subtle" },
-        `${group.action} ${group.count.toLocaleString()}`,
-      ),
-      `${group.reason} `,
-      h(Text, { as: "span", color: "fg.muted" }, `(${group.partitions})`),
-    ),
-  );
-}
+/** @param {{ group: Api.ActionGroup }} props */
+const Group = ({ group }) => html`
+  <${Text}>
+    <${Tag} mr="2" palette=${PALETTES[group.action] ?? "gray"}>${group.action} ${group.count.toLocaleString()}<//>
+    ${`${group.reason} `}
+    <${Text} as="span" color="fg.muted">(${group.partitions})<//>
+  <//>`;
 
+/** @param {Api.ActionGroup[]} groups */
 const counted = (groups) => groups.reduce((sum, group) => sum + group.count, 0).toLocaleString();
 
+/** @param {Api.StageRow} stage */
+const cellsOf = ({ name, groups }) => [
+  html`<${Text} fontWeight="semibold">${name}<//>`,
+  counted(groups.filter((group) => group.action === "reuse")),
+  counted(groups.filter((group) => computes(group.action))),
+  groups
+    .filter((group) => group.action !== "reuse")
+    .map((group, index) => html`<${Group} key=${index} group=${group} />`),
+];
+
+/** @param {{ grid: Api.RunGrid }} props */
 export function Preview({ grid }) {
   const { tasks } = grid.resume;
   const changing = grid.stages.filter((stage) => stage.groups.some((group) => group.action !== "reuse"));
   if (changing.length === 0 && tasks.length === 0) return null;
-  const verb = grid.active ? "What is left of this run" : "What Resume does";
   const cleared = tasks.length ? `, clears ${plural(tasks.length, "task")} in this run` : "";
-  const note = `${resumeCounts(grid.resume)}${cleared}`;
-  const rows = changing.map((stage) => [
-    h(Text, { fontWeight: "semibold" }, stage.name),
-    counted(stage.groups.filter((group) => group.action === "reuse")),
-    counted(stage.groups.filter((group) => computes(group.action))),
-    h(Groups, { groups: stage.groups.filter((group) => group.action !== "reuse") }),
-  ]);
   const kept = grid.stages.length - changing.length;
-  return h(
-    Card,
-    { "data-testid": "preview", title: verb, note },
-    h(Columns, { names: ["Stage", "Reuse", "Run", "Why"], rows }),
-    kept > 0 &&
-      h(
-        Text,
-        { color: "fg.muted", fontSize: "sm", px: 4, py: 3 },
-        `${plural(kept, "stage")} not listed: every partition is reused.`,
-      ),
-  );
+  return html`
+    <${Card} data-testid="preview" title=${grid.active ? "What is left of this run" : "What Resume does"}
+      note="${resumeCounts(grid.resume)}${cleared}">
+      <${Columns} names=${["Stage", "Reuse", "Run", "Why"]} rows=${changing.map(cellsOf)} />
+      ${
+        kept > 0 &&
+        html`<${Muted} fontSize="sm" px="4" py="3">${plural(kept, "stage")} not listed: every partition is reused.<//>`
+      }
+    <//>`;
 }

@@ -1,79 +1,76 @@
+// @ts-check
 // The form in which somebody says that data may be read though its gate refuses it, or takes that back.
 
 import { waive } from "../api.js";
-import { ranges } from "../words.js";
+import { Field, html, onTyped, SmallButton } from "../ui.js";
+import { ranges } from "./run_texts.js";
 
-const { createElement: h, useState } = globalThis.React;
+const { useState } = globalThis.React;
 const { Box, Button, Code, Flex, Input, Text } = globalThis.ChakraUI;
 
 const LONGEST_REASON = 1000; // letters that the server takes
 
-function Field({ name, label, children }) {
-  return h(
-    Box,
-    { as: "label", display: "block", flex: name === "reason" ? "1 1 320px" : "0 0 200px", fontSize: "sm" },
-    h(Text, { as: "span", color: "fg.muted" }, label),
-    children,
-  );
+// What is computed anew is judged anew, so that there is nothing to waive of it.
+/** @param {{ failure: Api.GateFailure, onClick: () => void }} props */
+export function WaiveButton({ failure, onClick }) {
+  if (failure.standing === "outdated") return null;
+  return html`<${SmallButton} onClick=${onClick}>${failure.waiver ? "Take back" : "Waive"}<//>`;
 }
 
-function Question({ failure }) {
-  const which = `${failure.stage}[${ranges(failure.partitions)}]`;
-  const text = failure.waiver ? "Take back what was waived of" : "Let";
-  const end = failure.waiver ? "." : " be read as it is, though it does not meet this. The verdict stays on record.";
-  return h(
-    Text,
-    { fontSize: "sm", mb: 2 },
-    `${text} `,
-    h(Text, { as: "span", fontWeight: "semibold" }, which),
-    end,
-    h(Code, { display: "block", mt: 1, size: "sm", whiteSpace: "pre-wrap" }, failure.expectation),
-  );
-}
+/** @param {{ failure: Api.GateFailure }} props */
+const Question = ({ failure: { stage, partitions, expectation, waiver } }) => html`
+  <${Text} fontSize="sm" mb="2">
+    ${waiver ? "Take back what was waived of " : "Let "}
+    <${Text} as="span" fontWeight="semibold">${stage}[${ranges(partitions)}]<//>
+    ${waiver ? "." : " be read as it is, though it does not meet this. The verdict stays on record."}
+    <${Code} display="block" mt="1" size="sm" whiteSpace="pre-wrap">${expectation}<//>
+  <//>`;
 
-// `failure` is a group of partitions with one expectation that they do not meet; if it has a waiver, that is ended.
-export function Waive({ dagId, runId, failure, onDone, onCancel }) {
+/**
+ * @typedef {(answer: Api.WaiveAnswer & { end: boolean }) => Promise<void>} OnWaived
+ * @typedef {{ grid: Api.RunGrid, failure: Api.GateFailure, onClose: () => void, onWaived: OnWaived }} Waiving
+ * @param {Waiving} props of which `failure` is a group of partitions with one expectation that they do not meet; if it
+ *   has a waiver, that is ended
+ */
+export function Waive({ grid, failure, onClose, onWaived }) {
   const [reason, setReason] = useState("");
   const [until, setUntil] = useState("");
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState(null);
+  const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
   const end = failure.waiver !== null;
   const { stage, expectation, partitions } = failure;
-  const send = async (event) => {
+  const wish = { stage, expectation, partitions, reason, end, until: end || !until ? null : until };
+  const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
     setProblem(null);
-    const wish = { stage, expectation, partitions, reason, end, until: end || !until ? null : until };
-    await waive(dagId, runId, wish).then((answer) => onDone({ ...answer, end }), setProblem);
+    await waive(grid.dag_id, grid.run_id, wish).then((answer) => {
+      onClose();
+      return onWaived({ ...answer, end });
+    }, setProblem);
     setBusy(false);
   };
-  const typed = (set) => ({ onChange: (event) => set(event.target.value), size: "sm" });
   const tomorrow = new Date(Date.now() + 24 * 3600 * 1000).toISOString().slice(0, 10);
-  return h(
-    Box,
-    { as: "form", bg: "bg.subtle", borderTopWidth: "1px", "data-testid": "waive", onSubmit: send, px: 4, py: 3 },
-    h(Question, { failure }),
-    h(
-      Flex,
-      { align: "end", gap: 3, wrap: "wrap" },
-      h(
-        Field,
-        { name: "reason", label: "Why? It is kept with your name." },
-        h(Input, { ...typed(setReason), autoFocus: true, maxLength: LONGEST_REASON, required: true, value: reason }),
-      ),
-      !end &&
-        h(
-          Field,
-          { name: "until", label: "Until (UTC), if not for ever" },
-          h(Input, { ...typed(setUntil), min: tomorrow, type: "date", value: until }),
-        ),
-      h(
-        Button,
-        { colorPalette: "brand", disabled: busy || !reason.trim(), loading: busy, size: "sm", type: "submit" },
-        end ? "Take back" : "Waive",
-      ),
-      h(Button, { onClick: onCancel, size: "sm", type: "button", variant: "ghost" }, "Cancel"),
-    ),
-    problem && h(Text, { color: "failed.fg", fontSize: "sm", mt: 2, role: "alert" }, problem.message),
-  );
+  return html`
+    <${Box} as="form" bg="bg.subtle" borderTopWidth="1px" data-testid="waive" onSubmit=${send} px="4" py="3">
+      <${Question} failure=${failure} />
+      <${Flex} align="end" gap="3" wrap="wrap">
+        <${Field} flex="1 1 320px" label="Why? It is kept with your name." tight>
+          <${Input} autoFocus maxLength=${LONGEST_REASON} onChange=${onTyped(setReason)} required size="sm"
+            value=${reason} />
+        <//>
+        ${
+          !end &&
+          html`
+            <${Field} flex="0 0 200px" label="Until (UTC), if not for ever" tight>
+              <${Input} min=${tomorrow} onChange=${onTyped(setUntil)} size="sm" type="date" value=${until} />
+            <//>`
+        }
+        <${Button} colorPalette="brand" disabled=${busy || !reason.trim()} loading=${busy} size="sm" type="submit">
+          ${end ? "Take back" : "Waive"}
+        <//>
+        <${Button} onClick=${onClose} size="sm" type="button" variant="ghost">Cancel<//>
+      <//>
+      ${problem && html`<${Text} color="failed.fg" fontSize="sm" mt="2" role="alert">${problem.message}<//>`}
+    <//>`;
 }

@@ -54,6 +54,7 @@ declare namespace Api {
     backfill_id: number;
     token: string;
     intervals: string[];
+    along: string | null;
   }
 
   interface CellReason {
@@ -619,6 +620,7 @@ declare namespace Api {
     saved_seconds: number;
     unknown: string[];
     refusal: string | null;
+    along: string | null;
   }
 
   interface ShownCell {

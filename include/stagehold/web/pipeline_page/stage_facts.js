@@ -1,0 +1,74 @@
+// @ts-check
+// All that is on record of one stage for one interval.
+
+import { bytes, clock, plural, runPage } from "../formats.js";
+import { CodeBlock, Fact, html, RunLink } from "../ui.js";
+import { amountText, gateText, madeText, recorded, STATES, shortRun, staleText, workText } from "./interval_texts.js";
+
+const { Box, Button, Flex, Text } = globalThis.ChakraUI;
+
+const NO_WORD = "The attempt ended without a word: its process was killed or its machine was lost.";
+
+/** @param {{ cell: Api.StageCell }} props */
+const MadeBy = ({ cell: { made_by } }) => html`
+  <${Fact} data-testid="made-by" name="Computed by">
+    ${made_by.map(
+      ({ run_id, partitions }, index) => html`
+        <span key=${run_id}>
+          ${index > 0 && ", "}
+          <${RunLink} runId=${run_id}>${shortRun(run_id)}<//>
+          ${made_by.length > 1 && ` (${partitions})`}
+        </span>`,
+    )}
+  <//>`;
+
+/** @param {{ failure: Api.TryFailure }} props */
+const Failure = ({ failure: { cause, failure, tries } }) => html`
+  <${Box} data-testid="failure" px="4" pb="3">
+    ${
+      cause &&
+      html`
+        <${Text} color="failed.fg" fontWeight="semibold">${tries > 1 && `${plural(tries, "task")}: `}${cause}<//>`
+    }
+    <${CodeBlock}>${failure ?? NO_WORD}<//>
+  <//>`;
+
+/**
+ * @param {Api.StageColumn} column
+ * @param {Api.StageCell} cell
+ */
+function factsOf(column, cell) {
+  const counts = Object.entries(cell.counts).map(([state, count]) => `${count.toLocaleString()} ${state}`);
+  const known = recorded(cell) > 0;
+  return Object.entries({
+    Partitions: known ? `${amountText(cell)} (${counts.join(", ")})` : null,
+    Made: known ? madeText(cell) : null,
+    Rows: known ? cell.rows.toLocaleString() : null,
+    Size: cell.bytes ? bytes(cell.bytes) : null,
+    Work: cell.seconds ? workText(cell.seconds) : null,
+    Recorded: cell.recorded_at && clock(cell.recorded_at),
+    Gate: known ? gateText(cell, column.gate) : null,
+  }).filter(([, value]) => value);
+}
+
+/**
+ * @typedef {{ column: Api.StageColumn, cell: Api.StageCell, stale: Api.StaleStage | null }} OfStage
+ * @param {OfStage & { row: Api.IntervalRow }} props
+ */
+export function StageFacts({ row, column, cell, stale }) {
+  const page = row.run && runPage(row.run.run_id);
+  return html`
+    <${Box} bg="bg.subtle" borderTopWidth="1px" data-testid="facts" fontSize="sm" insetInlineStart="0" position="sticky"
+      w="100cqw">
+      <${Flex} align="baseline" columnGap="6" px="4" py="3" rowGap="1" wrap="wrap">
+        <${Text} w="full">
+          <${Text} as="span" fontWeight="semibold">${column.name} for ${row.interval}<//>
+          : ${STATES[cell.state].text}${stale && `, ${staleText(stale)}`}
+        <//>
+        ${factsOf(column, cell).map(([name, value]) => html`<${Fact} key=${name} name=${name}>${value}<//>`)}
+        ${cell.made_by.length > 0 && html`<${MadeBy} cell=${cell} />`}
+        ${page && html`<${Button} asChild size="xs" variant="outline"><a href=${page}>Open its newest run</a><//>`}
+      <//>
+      ${cell.failures.map((one) => html`<${Failure} failure=${one} key="${one.cause} ${one.failure}" />`)}
+    <//>`;
+}

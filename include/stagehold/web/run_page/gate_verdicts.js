@@ -1,0 +1,208 @@
+// @ts-check
+// What the gates said: for each stage expectations by partitions, and on a click what was seen.
+
+import { docsUrl, fetchGates, fetchHistory } from "../api.js";
+import { ObservedChart } from "../chart.js";
+import { clock, OUTCOMES, plural } from "../formats.js";
+import { useAnswer } from "../server_hooks.js";
+import { Card, CodeBlock, Expectation, html, Loading, Muted, Pressable, Problem, Tag } from "../ui.js";
+import { has, ranges, WHOLE } from "./run_texts.js";
+
+const { useState } = globalThis.React;
+const { Badge, Box, Flex, Text } = globalThis.ChakraUI;
+
+const MOST_SQUARES = 48; // partitions; more are drawn as a strip
+const UNKNOWN = { mark: "", palette: "gray", text: "without a verdict" };
+
+/** @typedef {{ stage: Api.StageVerdicts, one: Api.ExpectationVerdicts }} Verdicts of one expectation for a stage */
+
+/** @param {Api.OutcomeGroup} group */
+const countText = ({ outcome, count }) => `${count.toLocaleString()} ${OUTCOMES[outcome].text}`;
+
+/** @param {Verdicts & { partition: number }} props */
+function Square({ stage, one, partition }) {
+  const outcome = one.outcomes.find(({ partitions }) => has(partitions, partition) || has(partitions, WHOLE))?.outcome;
+  const { mark, palette, text } = outcome ? OUTCOMES[outcome] : UNKNOWN;
+  const passed = outcome === "passed";
+  return html`
+    <${Box} bg=${outcome ? `${palette}.${passed ? "subtle" : "solid"}` : "transparent"} borderRadius="2px"
+      borderStyle="dashed" borderWidth=${outcome ? 0 : "1px"} boxSize="14px"
+      color="${palette}.${passed ? "fg" : "contrast"}" data-outcome=${outcome} flexShrink="0" fontSize="10px"
+      fontWeight="bold" lineHeight="14px" textAlign="center" title="${stage.stage}[${partition}]: ${text}">
+      ${mark}
+    <//>`;
+}
+
+/** @param {Verdicts} props */
+const Squares = ({ stage, one }) => html`
+  <${Flex} gap="2px">
+    ${Array.from(
+      { length: stage.partitions },
+      (_, partition) => html`<${Square} key=${partition} one=${one} partition=${partition} stage=${stage} />`,
+    )}
+  <//>`;
+
+/** @param {{ stage: Api.StageVerdicts, range: [number, number], outcome: Api.Outcome }} props */
+function Part({ stage, range: [first, last], outcome }) {
+  const { palette, text } = OUTCOMES[outcome];
+  const passed = outcome === "passed";
+  const share = (/** @type {number} */ count) => `${(100 * count) / stage.partitions}%`;
+  return html`
+    <${Box} bg="${palette}.solid" data-outcome=${outcome} h="full" minW=${passed ? undefined : "2px"}
+      opacity=${passed ? 0.35 : 1} position="absolute" style=${{ left: share(first), width: share(last - first + 1) }}
+      title="${stage.stage}[${ranges([[first, last]])}]: ${text}" zIndex=${passed ? 0 : 1} />`;
+}
+
+/** @param {Verdicts} props */
+function Strip({ stage, one }) {
+  /** @type {(range: [number, number]) => [number, number]} */
+  const places = (range) => (range[0] === WHOLE ? [0, stage.partitions - 1] : range);
+  const parts = one.outcomes.flatMap(({ partitions, outcome }) =>
+    partitions.map((range) => ({ range: places(range), outcome })),
+  );
+  return html`
+    <${Box} bg="bg.emphasized" borderRadius="2px" h="14px" minW="240px" overflow="hidden" position="relative">
+      ${parts.map((part) => html`<${Part} key=${part.range[0]} stage=${stage} ...${part} />`)}
+    <//>`;
+}
+
+// Not judged yet, or published by an attempt that was killed before it could record what was said.
+/** @param {Verdicts} verdicts */
+const unknownIn = ({ stage, one }) =>
+  one.outcomes.some((group) => has(group.partitions, WHOLE)) ? 0 : stage.partitions - one.judged;
+
+/** @param {Verdicts} props */
+function Counts({ stage, one }) {
+  const unknown = unknownIn({ stage, one });
+  return html`
+    <${Flex} gap="1.5" wrap="wrap">
+      ${one.outcomes.map((group) => {
+        const { mark, palette } = OUTCOMES[group.outcome];
+        return html`<${Tag} key=${group.outcome} palette=${palette}>${mark} ${countText(group)}<//>`;
+      })}
+      ${unknown > 0 && html`<${Badge} variant="outline">${unknown.toLocaleString()} without a verdict<//>`}
+    <//>`;
+}
+
+/** @param {{ stage: string, sample: Api.SeenSample }} props */
+const Sample = ({ stage, sample }) => html`
+  <${Box} mt="1">
+    <${Text}>${stage}[${ranges([[sample.partition, sample.partition]])}]: got ${sample.observed}<//>
+    ${sample.values.length > 0 && html`<${CodeBlock}>${sample.values.join("\n")}<//>`}
+  <//>`;
+
+/** @param {{ stage: string, group: Api.OutcomeGroup }} props */
+function Samples({ stage, group }) {
+  const left = group.count - group.samples.length;
+  return html`
+    <${Box} data-testid="samples" mb="2">
+      <${Text} fontWeight="semibold">${OUTCOMES[group.outcome].text}: ${stage}[${ranges(group.partitions)}]<//>
+      ${group.samples.map((sample) => html`<${Sample} key=${sample.partition} sample=${sample} stage=${stage} />`)}
+      ${
+        left > 0 &&
+        html`<${Text} color="fg.muted">and ${plural(left, "more partition")}: ${"`stagehold gates RUN --json`"}<//>`
+      }
+    <//>`;
+}
+
+/** @param {Verdicts & { grid: Api.RunGrid }} props */
+function History({ grid, stage, one }) {
+  const ask = () => fetchHistory(grid.dag_id, grid.run_id, stage.stage, one.expectation);
+  const { found, problem } = useAnswer(`${one.judged_at} ${one.judged}`, ask);
+  if (problem) return html`<${Problem} problem=${problem} />`;
+  if (!found) return html`<${Loading} size="sm" />`;
+  if (found.points.length === 0) return null;
+  return html`
+    <${Box}>
+      <${Text} color="fg.muted">Observed in the last intervals: the median of the partitions, and its bounds<//>
+      <${ObservedChart} points=${found.points} />
+    <//>`;
+}
+
+/** @param {Verdicts & { grid: Api.RunGrid }} props */
+const Seen = ({ grid, stage, one }) => html`
+  <${Box} bg="bg.subtle" data-testid="seen" fontSize="sm" px="4" py="3">
+    <${Text} color="fg.muted" mb="2">gate ${one.suite}, judged ${clock(one.judged_at)}<//>
+    ${one.outcomes
+      .filter((group) => group.samples.length > 0)
+      .map((group) => html`<${Samples} group=${group} key=${group.outcome} stage=${stage.stage} />`)}
+    ${one.numeric && html`<${History} grid=${grid} one=${one} stage=${stage} />`}
+  <//>`;
+
+/** @param {Verdicts & { grid: Api.RunGrid, chosen: boolean, onChoose: () => void }} props */
+const Line = ({ grid, stage, one, chosen, onChoose }) => html`
+  <${Box} borderTopWidth="1px" data-testid="verdicts">
+    <${Flex} align="center" aria-expanded=${chosen} as="button" columnGap="4" cursor="pointer" onClick=${onChoose}
+      aria-label="${one.expectation}: ${one.outcomes.map(countText).join(", ")}" px="4" py="2" rowGap="1"
+      textAlign="start" type="button" w="full" wrap="wrap" _hover=${{ bg: "bg.subtle" }}>
+      <${Expectation} flex="1 1 300px" one=${one} />
+      <${Box} flex="1 1 260px">
+        <${stage.partitions > MOST_SQUARES ? Strip : Squares} one=${one} stage=${stage} />
+      <//>
+      <${Box} flex="1 1 180px"><${Counts} one=${one} stage=${stage} /><//>
+    <//>
+    ${chosen && html`<${Seen} grid=${grid} one=${one} stage=${stage} />`}
+  <//>`;
+
+/** @param {{ grid: Api.RunGrid, stage: Api.StageVerdicts }} props */
+function Stage({ grid, stage }) {
+  const [chosen, setChosen] = useState(/** @type {string | null} */ (null));
+  /** @param {string} key */
+  const toggle = (key) => setChosen(chosen === key ? null : key);
+  return html`
+    <${Box} data-testid="gate-${stage.stage}" mb="2">
+      <${Text} fontWeight="semibold" px="4" py="2">${stage.stage}, gate ${stage.gate}<//>
+      ${stage.expectations.length === 0 && html`<${Muted} fontSize="sm" px="4" py="2">has not judged anything yet<//>`}
+      ${stage.expectations.map((one) => {
+        const key = `${one.suite} ${one.expectation}`;
+        return html`
+          <${Line} chosen=${chosen === key} grid=${grid} key=${key} onChoose=${() => toggle(key)} one=${one}
+            stage=${stage} />`;
+      })}
+    <//>`;
+}
+
+/** @param {{ grid: Api.RunGrid, found: Api.RunVerdicts }} props */
+const Docs = ({ grid, found }) => html`
+  <${Muted} data-testid="docs" fontSize="sm" px="4" py="3">
+    ${
+      found.docs
+        ? html`
+          <${Box} as="a" color="fg.info" href=${docsUrl(grid.dag_id, grid.run_id)} rel="noopener" target="_blank"
+            textDecoration="underline">
+            Pages of Great Expectations
+          <//>`
+        : "`stagehold gates RUN --docs` writes this as pages of Great Expectations, to be read here."
+    }
+  <//>`;
+
+// What they said changes with the run; while it goes on, they are asked again when something new is not met.
+/** @param {Api.RunGrid} grid */
+function stampOf(grid) {
+  const unmet = grid.gate_failures.map((one) => `${one.stage} ${one.standing} ${ranges(one.partitions)}`);
+  return [grid.run_id, grid.state, grid.unmet, grid.active ? "" : grid.consumable, ...unmet].join("|");
+}
+
+/** @param {{ grid: Api.RunGrid }} props */
+export function Gates({ grid }) {
+  const [choice, setChoice] = useState(/** @type {boolean | null} */ (null));
+  const gated = grid.stages.filter((stage) => stage.gate);
+  const open = choice ?? grid.unmet > 0;
+  const { found, problem } = useAnswer(open ? stampOf(grid) : null, () => fetchGates(grid.dag_id, grid.run_id));
+  if (gated.length === 0) return null;
+  const note = grid.unmet
+    ? `${plural(grid.unmet, "verdict")} of ${plural(gated.length, "gate")} not met`
+    : "all that was judged is met";
+  const toggle = html`
+    <${Pressable} aria-expanded=${open} color="fg.muted" data-testid="gates-toggle" fontSize="sm"
+      onClick=${() => setChoice(!open)}>
+      ${open ? "Hide" : "Show"}
+    <//>`;
+  return html`
+    <${Card} action=${toggle} data-testid="gates" note=${note} title="Gates">
+      ${open && problem && html`<${Problem} problem=${problem} />`}
+      ${open && !found && !problem && html`<${Flex} justify="center" p="4"><${Loading} /><//>`}
+      ${open && found?.stages.map((stage) => html`<${Stage} grid=${grid} key=${stage.stage} stage=${stage} />`)}
+      ${open && found && html`<${Docs} grid=${grid} found=${found} />`}
+    <//>`;
+}
