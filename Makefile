@@ -62,16 +62,18 @@ test-lowest: setup ## the wheel in an Airflow of its own, with the lowest versio
 test-generated: ## the Spark tests with Java and Spark's generated code as users have them; half as long again
 	@STAGEHOLD_TEST_JAVA= $(MAKE) --no-print-directory test-spark
 
-lint: setup ## ruff, its formatter, mypy, and the form of the pages' JavaScript
+lint: setup ## ruff, its formatter, mypy, and form, faults and types of the pages' JavaScript
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/mypy
-	@if [ -x $(BIN)/biome ]; then $(BIN)/biome format --indent-style=space --line-width=120 $(PAGES); \
+	@if [ -x $(BIN)/biome ]; then $(BIN)/biome format && $(BIN)/biome lint --error-on-warnings; \
 	else echo "PyPI has no biome for this machine: the form of $(PAGES) was not checked"; fi
-	@if grep -rnE '^.{121}' $(PAGES); then echo "Longer than 120 columns"; exit 1; fi
+	@tools/check-page-types $(VENV)
+	@if grep -rnE --exclude-dir=vendor '^.{121}' $(PAGES); then echo "Longer than 120 columns"; exit 1; fi
 
-docs: setup ## write docs/reference/ from the code, and make the site of all documents in build/site
+docs: setup ## write docs/reference/ and the pages' types from the code, and make the site of all documents in build/site
 	@PYTHONPATH=include:. $(BIN)/python tools/reference.py docs/reference
+	@PYTHONPATH=include:. $(BIN)/python tools/page_types.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --strict
 
 up: setup ## start Spark and Airflow on this machine

@@ -56,3 +56,10 @@ def test_clean_removes_the_state_folder_and_nothing_else(tmp_path: Path, monkeyp
     monkeypatch.setenv("STAGEHOLD_HOME", str(home))
     answer = make("clean", f"VENV={tmp_path / 'none'}")
     assert (answer.returncode, [path.name for path in tmp_path.iterdir()]) == (0, ["beside"]), answer.stderr
+
+
+def test_lint_says_so_and_goes_on_where_there_is_no_node_for_the_types_of_the_pages(tmp_path: Path) -> None:
+    command = ["/bin/sh", str(PROJECT / "tools" / "check-page-types"), str(tmp_path)]
+    answer = subprocess.run(command, capture_output=True, text=True, env={"PATH": str(tmp_path)}, check=False)
+    said = "There is no node on this machine: the types of the pages were not checked\n"
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, said, "")

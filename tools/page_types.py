@@ -1,14 +1,16 @@
-"""Writes what the web API takes and answers as TypeScript types, against which the pages are checked: `make types`."""
+"""Writes what the web API takes and answers as TypeScript types, against which the pages are checked: `make docs`."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).resolve().parents[1] / "include" / "stagehold" / "web" / "types" / "stagehold_api.d.ts"
-HEAD = "// Written by `make types` from the OpenAPI document of Stagehold's web API.\n\ndeclare namespace Api {\n"
+HEAD = "// Written by `make docs` from the OpenAPI document of Stagehold's web API.\n\ndeclare namespace Api {\n"
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 WIDTH = 120
 
@@ -71,9 +73,11 @@ def _record(schema: Schema) -> str:
 
 
 def main() -> None:
-    from stagehold.airflow.api import create_api
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["AIRFLOW_HOME"] = home  # Airflow reads it when it is imported, and would make one in the user's home
+        from stagehold.airflow.api import create_api
 
-    TARGET.write_text(typescript(create_api().openapi()))
+        TARGET.write_text(typescript(create_api().openapi()))
 
 
 if __name__ == "__main__":

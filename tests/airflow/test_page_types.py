@@ -11,7 +11,7 @@ pytestmark = pytest.mark.airflow
 def test_the_types_are_those_of_the_api(synced_airflow):
     from stagehold.airflow.api import create_api
 
-    assert TARGET.read_text() == typescript(create_api().openapi()), "make types"
+    assert TARGET.read_text() == typescript(create_api().openapi()), "make docs"
 
 
 def test_what_may_be_left_out_of_a_request_is_always_in_an_answer():

@@ -166,7 +166,7 @@ export const Pressable = ({ children, ...rest }) => html`
 // A `tight` field has its label directly above it.
 /** @param {{ label: string, tight?: boolean, children: Content } & Rest} props */
 export const Field = ({ label, tight = false, children, ...rest }) => html`
-  <${Box} as="label" display="block" fontSize="sm" minW="0" ...${rest}>
+  <${Box} as="label" display="block" fontSize="sm" minW=${tight ? undefined : 0} ...${rest}>
     <${Text} as="span" color="fg.muted" ...${tight ? {} : { display: "block", mb: 1 }}>${label}<//>
     ${children}
   <//>`;

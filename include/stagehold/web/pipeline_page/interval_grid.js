@@ -19,7 +19,7 @@ import { StageFacts } from "./stage_facts.js";
 import { FOCUSED, StageSquare, StaleMark, StateMark, VerdictMark } from "./stage_square.js";
 
 const { Fragment, useRef, useState } = globalThis.React;
-const { Box, Flex, Text } = globalThis.ChakraUI;
+const { Box, Button, Flex, Text } = globalThis.ChakraUI;
 
 const FIRST_COLUMN = "176px";
 /** @type {Record<string, [number, number]>} */
@@ -253,7 +253,7 @@ function Foot({ newer, older, turning, range, onPlan, onNone }) {
         html`
           <${Flex} align="center" data-testid="chosen-range" gap="3" ml="auto" wrap="wrap">
             <${Text} fontSize="sm" fontWeight="semibold">${rangeText(range)} chosen<//>
-            <${SmallButton} colorPalette="brand" onClick=${onPlan} variant="solid">Plan a backfill<//>
+            <${Button} colorPalette="brand" onClick=${onPlan} size="xs" type="button">Plan a backfill<//>
             <${SmallButton} onClick=${onNone} variant="ghost">Choose none<//>
           <//>`
       }

@@ -9,7 +9,7 @@ import { has, LOOKS, STANDINGS, waiverText } from "./run_texts.js";
 import { Waive, WaiveButton } from "./waive.js";
 
 const { useState } = globalThis.React;
-const { Box, Flex, Text } = globalThis.ChakraUI;
+const { Box, Button, Flex, Text } = globalThis.ChakraUI;
 
 /** @typedef {import("./run_header.js").Resuming} Resuming */
 
@@ -53,8 +53,6 @@ const Unmet = ({ failure, mayChange, onChoose }) => html`
     ${mayChange && html`<${WaiveButton} failure=${failure} onClick=${onChoose} />`}
   <//>`;
 
-const YES = { autoFocus: true, colorPalette: "brand", variant: "solid" };
-
 /** @param {{ children: Content }} props */
 const AgainLine = ({ children }) => html`
   <${Flex} align="center" borderTopWidth="1px" data-testid="again" gap="3" px="4" py="2" wrap="wrap">${children}<//>`;
@@ -82,7 +80,9 @@ function Again({ grid, stage, onCleared, onProblem }) {
         ${plural(stage.partitions, "partition")} of ${stage.name} will be computed once more.
         What reads them runs if they come out different.
       <//>
-      <${SmallButton} ...${YES} loading=${busy} onClick=${carryOut}>Run it again<//>
+      <${Button} autoFocus colorPalette="brand" loading=${busy} onClick=${carryOut} size="xs" type="button">
+        Run it again
+      <//>
       <${SmallButton} onClick=${() => setAsking(false)}>Not now<//>
     <//>`;
 }

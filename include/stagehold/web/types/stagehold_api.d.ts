@@ -1,4 +1,4 @@
-// Written by `make types` from the OpenAPI document of Stagehold's web API.
+// Written by `make docs` from the OpenAPI document of Stagehold's web API.
 
 declare namespace Api {
   type Action = "reuse" | "run" | "heal" | "judge" | "blocked" | "release";
