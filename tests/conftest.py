@@ -167,7 +167,7 @@ def lake_in_s3(spark: SparkSession, s3_lake: str) -> str:
     """
     import os
 
-    from stagehold.lake.store.object_store import s3a_options
+    from stagehold.lake.store.location import s3a_options
 
     options = {
         **s3a_options(os.environ),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from stagehold.chronicle.chronicle import open_ledger
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Cell, DataFile, PartitionRecord, Run, RunState
 from stagehold.model.standing import PartitionState
@@ -49,7 +49,7 @@ class RecordedRun:
         """A checkpoint."""
         run = self._ledger.runs.get("bench")
         lease = take_coordinator_lease(run, self._place)
-        with Heartbeat(self._ledger, lease, 3600) as heartbeat:
+        with Heartbeat(self._ledger.leases, lease, 3600) as heartbeat:
             request = RunRequest(self._pipeline, "bench", "day", {})
             _take_one(RunCheckpoints(run, request, self._place, heartbeat))
         self._ledger.leases.release(lease)

@@ -21,10 +21,10 @@ from stagehold.ledger.database.schema import events, transitions
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, Event
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.archive.archive import archive_runs
 from stagehold.run.journal import journal
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
+from stagehold.run.upkeep.run_archive import archive_runs
 from stagehold.settings import load_settings
 from stagehold.spec.loading.loader import find_pipeline
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from tests.ledger.samples import record
 
-from stagehold.chronicle import told
-from stagehold.chronicle.chronicle import LakeChronicle
-from stagehold.chronicle.told import facts_told, records_told
+from stagehold.chronicle import chronicle
+from stagehold.chronicle.chronicle import LakeChronicle, facts_told, records_told
 from stagehold.model.records import Acceptance, Cell, PartitionRecord, TakenPosition
 from stagehold.model.source_position import VersionsRead
 
@@ -47,14 +46,14 @@ def test_records_of_partitions_are_told_whether_or_not_they_keep_state(lake):
 def test_a_file_is_read_once(lake, monkeypatch):
     LakeChronicle(lake)([position(1)])
     facts_told(lake, TakenPosition)
-    monkeypatch.setattr(told, "read_files", None)
+    monkeypatch.setattr(chronicle, "read_files", None)
     assert len(facts_told(lake, TakenPosition)) == 1
 
 
 def test_a_file_that_is_compacted_meanwhile_is_looked_for_again(lake, monkeypatch):
     LakeChronicle(lake)([position(1)])
-    listed = [{"ledger/2026-11-20/gone.jsonl": 1}, told.chronicle_sizes(told.files_at(lake))]
-    monkeypatch.setattr(told, "chronicle_sizes", lambda files: listed.pop(0))
+    listed = [{"ledger/2026-11-20/gone.jsonl": 1}, chronicle.chronicle_sizes(chronicle.files_at(lake))]
+    monkeypatch.setattr(chronicle, "chronicle_sizes", lambda files: listed.pop(0))
     assert len(facts_told(lake, TakenPosition)) == 1
 
 

@@ -22,8 +22,7 @@ from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_chronicl
 from stagehold.ledger import Ledger
 from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.kinds import KINDS
-from stagehold.run.archive.archive import RunArchive, report_of
-from stagehold.run.archive.report import RunReport
+from stagehold.run.upkeep.run_archive import RunArchive, RunReport, report_of
 
 DATA = Path(__file__).with_name("data") / "schema_0014"
 LAKE = str(DATA / "lake")

@@ -11,7 +11,7 @@ import pytest
 from stagehold.errors import Fenced, LeaseHeld, LeaseLost
 from stagehold.ledger import Ledger
 from stagehold.ledger.database import engine
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def quick(tmp_path, monkeypatch):
 
 def test_a_lease_outlives_its_seconds_while_the_heart_beats_and_not_longer(ledger):
     lease = ledger.leases.acquire(NAME, "me", 0.3)
-    with Heartbeat(ledger, lease, 0.3) as heartbeat:
+    with Heartbeat(ledger.leases, lease, 0.3) as heartbeat:
         time.sleep(0.7)
         heartbeat.check()
         with pytest.raises(LeaseHeld):
@@ -40,7 +40,7 @@ def test_a_lease_outlives_its_seconds_while_the_heart_beats_and_not_longer(ledge
 
 
 def test_a_seized_lease_is_noticed(ledger):
-    with Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
+    with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
         ledger.leases.take(NAME, None, "you", 60, lambda _: True)
         assert heartbeat.lost.wait(5)
         with pytest.raises(Fenced, match="fenced by epoch 2"):
@@ -49,7 +49,7 @@ def test_a_seized_lease_is_noticed(ledger):
 
 def test_no_beat_comes_after_the_context(ledger):
     lease = ledger.leases.acquire(NAME, "me", 0.1)
-    with Heartbeat(ledger, lease, 0.1):
+    with Heartbeat(ledger.leases, lease, 0.1):
         time.sleep(0.15)
     ledger.leases.release(lease)
     released = ledger.leases.get(NAME)
@@ -60,7 +60,7 @@ def test_no_beat_comes_after_the_context(ledger):
 
 def test_an_outage_shorter_than_the_lease_is_survived(quick, caplog):
     ledger, locker = quick
-    with Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.9), 0.9) as heartbeat:
+    with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.9), 0.9) as heartbeat:
         locker.execute("BEGIN IMMEDIATE")
         time.sleep(0.45)
         locker.execute("ROLLBACK")
@@ -72,7 +72,7 @@ def test_an_outage_shorter_than_the_lease_is_survived(quick, caplog):
 
 def test_an_outage_longer_than_the_lease_loses_it_without_a_successor(quick):
     ledger, locker = quick
-    with Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
+    with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
         locker.execute("BEGIN IMMEDIATE")
         assert heartbeat.lost.wait(5)
         locker.execute("ROLLBACK")
@@ -82,7 +82,7 @@ def test_an_outage_longer_than_the_lease_loses_it_without_a_successor(quick):
 
 def test_who_overslept_and_has_a_successor_learns_it_at_the_next_check(ledger):
     """Without the thread, as in a process that was frozen: the check itself asks."""
-    heartbeat = Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.1), 0.1)
+    heartbeat = Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.1), 0.1)
     time.sleep(0.15)
     ledger.leases.acquire(NAME, "you", 60)
     with pytest.raises(Fenced):
@@ -90,7 +90,7 @@ def test_who_overslept_and_has_a_successor_learns_it_at_the_next_check(ledger):
 
 
 def test_who_overslept_and_has_no_successor_goes_on(ledger):
-    heartbeat = Heartbeat(ledger, ledger.leases.acquire(NAME, "me", 0.1), 0.1)
+    heartbeat = Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.1), 0.1)
     time.sleep(0.15)
     heartbeat.check()
     assert not heartbeat.lost.is_set()
@@ -100,7 +100,7 @@ def test_a_frozen_process_finds_itself_fenced_when_it_is_thawed(ledger):
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        with Heartbeat(ledger, ledger.leases.acquire(NAME, "child", 0.3), 0.3) as heartbeat:
+        with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "child", 0.3), 0.3) as heartbeat:
             os.write(writing, b"holds ")
             time.sleep(0.2)
             try:

@@ -9,8 +9,7 @@ import pytest
 from tests.ledger.blank import lay_blank_ledger
 from tests.sources.made_sources import source_stage
 
-from stagehold.chronicle.chronicle import LakeChronicle
-from stagehold.chronicle.told import facts_told
+from stagehold.chronicle.chronicle import LakeChronicle, facts_told
 from stagehold.errors import PositionTaken
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, TakenPosition

@@ -27,7 +27,7 @@ def reconcile(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     Ends with 1 if something is left that a person has to look at. Data that is gone is no such thing: the next run that
     needs it computes it again.
     """
-    from stagehold.run.reconcile.reconcile import reconcile as compare_and_repair
+    from stagehold.run.upkeep.reconcile import reconcile as compare_and_repair
     from stagehold.spec.loading.loader import load_each_pipeline
     from stagehold.spec.pipeline import Pipeline
 

@@ -14,9 +14,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
 from stagehold.model.standing import Standing, together
-from stagehold.run.archive.archive import report_of
-from stagehold.run.archive.report import RunReport, StageCount
 from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record
+from stagehold.run.upkeep.run_archive import RunReport, StageCount, report_of
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline
 

@@ -12,7 +12,7 @@ from stagehold.ledger.database.columns import DatabaseTime, storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import attempts
-from stagehold.ledger.transitions import note_beginning, note_moves
+from stagehold.ledger.events import note_beginning, note_moves
 from stagehold.model.partition_set import Share, overlap
 from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure
 from stagehold.model.states import ATTEMPT, AttemptEvent, attempt_after, moves

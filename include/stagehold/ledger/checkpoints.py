@@ -1,19 +1,27 @@
-"""Checkpoints: which were taken of a run, and what became of them."""
+"""Checkpoints: which were begun and how they ended, what attempts did for them, and who asked for savepoints."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, insert, select, update
+from sqlalchemy import ColumnElement, RowMapping, and_, insert, select, update
 
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.rows import read_all, record_of, row_of
-from stagehold.ledger.database.schema import checkpoints
+from stagehold.ledger.database.rows import read_all, read_one, record_of, row_of
+from stagehold.ledger.database.schema import acknowledgements, checkpoints, savepoint_requests
 from stagehold.ledger.leases import check_epoch
-from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState
-from stagehold.model.records import Lease
+from stagehold.model.checkpoint_records import (
+    Acknowledgement,
+    Answer,
+    CheckpointFailure,
+    CheckpointRecord,
+    CheckpointState,
+    SavepointRequest,
+)
+from stagehold.model.records import Attempt, Lease
 
 
 class Checkpoints:
@@ -104,3 +112,127 @@ class Checkpoints:
 
 def _key(checkpoint: CheckpointRecord) -> tuple[ColumnElement[bool], ...]:
     return checkpoints.c.run_id == checkpoint.run_id, checkpoints.c.number == checkpoint.number
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A checkpoint as an attempt of its run sees it. ``asked``: it has a part in it; ``answer``: what it said."""
+
+    checkpoint: CheckpointRecord
+    asked: bool
+    answer: Answer | None
+
+
+class Acknowledgements:
+    """The `acknowledgements` table. Nothing is decided from it once a checkpoint has ended, so no lake keeps it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ask(self, checkpoint: CheckpointRecord, attempts: Sequence[Attempt], lease: Lease) -> None:
+        """Ask all or none; Fenced when the run's coordinator ``lease`` was taken over."""
+        rows = [
+            {
+                "run_id": checkpoint.run_id,
+                "number": checkpoint.number,
+                "attempt_id": attempt.attempt_id,
+                "region": attempt.region,
+                "share": attempt.share,
+                "asked_at": DatabaseTime(),
+            }
+            for attempt in attempts
+        ]
+        with self._database.writing() as connection:
+            check_epoch(connection, lease)
+            if rows:
+                connection.execute(insert(acknowledgements).values(rows))
+
+    def answer(
+        self, checkpoint: CheckpointRecord, attempt_id: str, answer: Answer, reason: CheckpointFailure | None = None
+    ) -> None:
+        """The first answer counts. One that comes after the checkpoint has ended is of no use, and does no harm."""
+        self._answer(_of(checkpoint), acknowledgements.c.attempt_id == attempt_id, answer=answer, reason=reason)
+
+    def settle(self, checkpoint: CheckpointRecord) -> None:
+        """All tasks have done their part: whoever has not answered has finished instead."""
+        self._answer(_of(checkpoint), answer=Answer.ACKNOWLEDGED)
+
+    def of(self, checkpoint: CheckpointRecord) -> tuple[Acknowledgement, ...]:
+        """By region and share."""
+        return self._fetch(_of(checkpoint))
+
+    def of_run(self, run_id: str) -> tuple[Acknowledgement, ...]:
+        """Of all checkpoints of the run, by number."""
+        return self._fetch(acknowledgements.c.run_id == run_id)
+
+    def notices(self, attempt: Attempt, after: int) -> tuple[Notice, ...]:
+        """The checkpoints of the attempt's run with higher numbers than ``after``, by number."""
+        own = and_(
+            acknowledgements.c.run_id == checkpoints.c.run_id,
+            acknowledgements.c.number == checkpoints.c.number,
+            acknowledgements.c.attempt_id == attempt.attempt_id,
+        )
+        query = (
+            select(checkpoints, acknowledgements.c.attempt_id.label("asked"), acknowledgements.c.answer)
+            .outerjoin(acknowledgements, own)
+            .where(checkpoints.c.run_id == attempt.run_id, checkpoints.c.number > after)
+            .order_by(checkpoints.c.number)
+        )
+        with self._database.reading() as connection:
+            return tuple(_notice(row) for row in connection.execute(query).mappings())
+
+    def _answer(self, *which: ColumnElement[bool], **facts: object) -> None:
+        open_ones = update(acknowledgements).where(*which, acknowledgements.c.answered_at.is_(None))
+        with self._database.writing() as connection:
+            connection.execute(open_ones.values(answered_at=DatabaseTime(), **facts))
+
+    def _fetch(self, which: ColumnElement[bool]) -> tuple[Acknowledgement, ...]:
+        columns = acknowledgements.c
+        query = select(acknowledgements).where(which).order_by(columns.number, columns.region, columns.share)
+        return read_all(self._database, Acknowledgement, query)
+
+
+def _of(checkpoint: CheckpointRecord) -> ColumnElement[bool]:
+    return and_(acknowledgements.c.run_id == checkpoint.run_id, acknowledgements.c.number == checkpoint.number)
+
+
+def _notice(row: RowMapping) -> Notice:
+    return Notice(record_of(CheckpointRecord, row), row["asked"] is not None, row["answer"])
+
+
+class SavepointRequests:
+    """The `savepoint_requests` table. What was made of a request stands in the lake, so no lake keeps requests."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ask(self, request: SavepointRequest) -> SavepointRequest:
+        """Keep the request and give it as it stands. One of that name that is not settled is the same one again; one
+        that is makes room.
+        """
+        new = self._database.insert(savepoint_requests).values(row_of(request))
+        anew = {name: new.excluded[name] for name in row_of(request) if name != "name"}
+        settled = savepoint_requests.c.settled_at.is_not(None)
+        with self._database.writing() as connection:
+            connection.execute(new.on_conflict_do_update(index_elements=["name"], set_=anew, where=settled))
+            query = select(savepoint_requests).where(savepoint_requests.c.name == request.name)
+            return record_of(SavepointRequest, connection.execute(query).mappings().one())
+
+    def get(self, name: str) -> SavepointRequest | None:
+        query = select(savepoint_requests).where(savepoint_requests.c.name == name)
+        return read_one(self._database, SavepointRequest, query)
+
+    def open_of(self, run_id: str) -> tuple[SavepointRequest, ...]:
+        """Those of a run that nobody has served yet, in the order in which they came."""
+        columns = savepoint_requests.c
+        query = select(savepoint_requests).where(columns.run_id == run_id, columns.settled_at.is_(None))
+        return read_all(self._database, SavepointRequest, query.order_by(columns.requested_at, columns.name))
+
+    def settle(self, name: str, failure: str | None = None) -> None:
+        """It was served, or there is none and ``failure`` says why; the first word counts."""
+        open_one = (savepoint_requests.c.name == name, savepoint_requests.c.settled_at.is_(None))
+        told = failure and self._database.redact(failure)
+        with self._database.writing() as connection:
+            connection.execute(
+                update(savepoint_requests).where(*open_one).values(settled_at=DatabaseTime(), failure=told)
+            )

@@ -7,15 +7,12 @@ from types import TracebackType
 
 from sqlalchemy import func, select
 
-from stagehold.ledger.acknowledgements import Acknowledgements
-from stagehold.ledger.across.checkpoint_history import CheckpointHistory
-from stagehold.ledger.across.gate_tallies import GateTallies
-from stagehold.ledger.across.intervals import Intervals
-from stagehold.ledger.across.pipelines import PipelinesAtOnce
-from stagehold.ledger.across.recoveries import Recoveries
+from stagehold.ledger.acceptances import Acceptances, Waivers
+from stagehold.ledger.across.intervals import GateTallies, Intervals, Recoveries
+from stagehold.ledger.across.pipelines import CheckpointHistory, PipelinesAtOnce
 from stagehold.ledger.across.sizes import Sizes
 from stagehold.ledger.attempts import Attempts
-from stagehold.ledger.checkpoints import Checkpoints
+from stagehold.ledger.checkpoints import Acknowledgements, Checkpoints, SavepointRequests
 from stagehold.ledger.database.engine import Chronicle, Database, Listen, Redact, keep_nowhere, tell_nobody
 from stagehold.ledger.database.migrate import migrate, schema_version
 from stagehold.ledger.database.schema import (
@@ -28,21 +25,15 @@ from stagehold.ledger.database.schema import (
     transitions,
     waivers,
 )
-from stagehold.ledger.events import Events
+from stagehold.ledger.events import Events, Transitions
 from stagehold.ledger.facts import Facts
+from stagehold.ledger.gate_verdicts import GateResults, VerdictsOnStages
 from stagehold.ledger.history import History
 from stagehold.ledger.leases import Leases
 from stagehold.ledger.partitions import PartitionCounts, Partitions
 from stagehold.ledger.positions import Positions
-from stagehold.ledger.requests.acceptances import Acceptances
-from stagehold.ledger.requests.backfills import Backfills
-from stagehold.ledger.requests.restores import Restores
-from stagehold.ledger.requests.savepoint_requests import SavepointRequests
-from stagehold.ledger.requests.waivers import Waivers
+from stagehold.ledger.restores import Backfills, Restores
 from stagehold.ledger.runs import Runs
-from stagehold.ledger.transitions import Transitions
-from stagehold.ledger.verdicts.gate_results import GateResults
-from stagehold.ledger.verdicts.stage_verdicts import VerdictsOnStages
 
 Revision = tuple[int, ...]
 _APPENDED = (partitions, transitions, gate_results, events, positions, acceptances, waivers)

@@ -1,4 +1,4 @@
-"""Partitions: what every attempt left of every partition of every stage."""
+"""Partitions: what every attempt left of every partition of every stage, and into how many an interval cuts a stage."""
 
 from __future__ import annotations
 

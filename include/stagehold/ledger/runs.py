@@ -12,7 +12,7 @@ from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import record_of, records, row_of
 from stagehold.ledger.database.schema import runs
-from stagehold.ledger.transitions import note_beginning, note_moves
+from stagehold.ledger.events import note_beginning, note_moves
 from stagehold.model.records import Run, RunState
 from stagehold.model.states import RUN, RunEvent, RunStatusChange, moves, recorded_run_after
 

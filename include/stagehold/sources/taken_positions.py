@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from stagehold.chronicle.told import facts_told
+from stagehold.chronicle.chronicle import facts_told
 from stagehold.errors import LedgerBehind
 from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
 from stagehold.lake.commit.log_tokens import tokens_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stagehold.airflow.pipeline_page.gate_rates import gate_rates
-from stagehold.ledger.across.gate_tallies import GateTally
+from stagehold.ledger.across.intervals import GateTally
 from stagehold.model.records import Severity
 from stagehold.spec.loading.loader import build_pipeline
 

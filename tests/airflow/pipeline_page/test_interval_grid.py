@@ -12,8 +12,7 @@ from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts, in_order
 from stagehold.airflow.pipeline_page.pipeline_history import LOST, pipeline_history, recoveries
 from stagehold.airflow.pipeline_page.pipeline_responses import MadeBy, TryFailure
-from stagehold.ledger.across.intervals import LastTries
-from stagehold.ledger.across.recoveries import LeftBehind
+from stagehold.ledger.across.intervals import LastTries, LeftBehind
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
 from stagehold.model.standing import PartitionState, StageStanding, Standing

@@ -9,7 +9,7 @@ from stagehold.airflow.run_page.run_grid import MOST_LINES, run_history
 from stagehold.airflow.run_page.run_responses import HistoryLine
 from stagehold.model.records import Attempt, AttemptState, Event, Run, RunState
 from stagehold.model.states import AttemptEvent, RunEvent, Transition
-from stagehold.run.archive.report import RunReport
+from stagehold.run.upkeep.run_archive import RunReport
 
 NOW, RUN = datetime(2026, 11, 21, 3, tzinfo=UTC), "pipe/manual"
 LATER = NOW + timedelta(seconds=5)

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import insert
 from tests.ledger.samples import START, attempt, checkpoint, run
 
-from stagehold.ledger.across.checkpoint_history import AcknowledgedParts
+from stagehold.ledger.across.pipelines import AcknowledgedParts
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import checkpoints

@@ -13,7 +13,7 @@ from tests.postgres import BACK_ENDS, GIVEN_SERVER
 from stagehold.errors import LedgerUnavailable
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.namespaces import drop_schema, sandboxes_with_schema
+from stagehold.ledger.database.migrate import drop_schema, sandboxes_with_schema
 from stagehold.settings import Settings
 
 pytestmark = pytest.mark.skipif("postgresql" not in BACK_ENDS, reason="this machine has no PostgreSQL")

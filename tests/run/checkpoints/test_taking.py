@@ -15,7 +15,7 @@ from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PIPELINE, RUN, Paper
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import partitions
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointTrigger
 from stagehold.model.records import Cell, PartitionRecord
@@ -41,7 +41,7 @@ def coordinator(paper: PaperRun, ledger: Ledger, pipeline: Pipeline) -> Iterator
     known = ledger.runs.create(run(RUN, pipeline=PIPELINE, interval=INTERVAL))
     place = paper.workplace(ledger)
     lease = take_coordinator_lease(known, place)
-    with Heartbeat(ledger, lease, paper.settings.lease_seconds) as heartbeat:
+    with Heartbeat(ledger.leases, lease, paper.settings.lease_seconds) as heartbeat:
         yield RunCheckpoints(known, RunRequest(pipeline, RUN, INTERVAL, {}), place, heartbeat)
     ledger.leases.release(lease)
 

@@ -15,8 +15,8 @@ from stagehold.cli.main import app
 from stagehold.errors import UnknownName
 from stagehold.ledger import Ledger
 from stagehold.model.records import TRACE
-from stagehold.run.archive.archive import FOLDER, RunArchive, archive_runs, report_of
 from stagehold.run.clearing.garbage_collector import Collector
+from stagehold.run.upkeep.run_archive import FOLDER, RunArchive, archive_runs, report_of
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from tests.postgres import BACK_ENDS, own_schema
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, ProductionMissing, UnknownName
 from stagehold.lake.store.files import files_at
-from stagehold.ledger.database.namespaces import drop_schema
+from stagehold.ledger.database.migrate import drop_schema
 from stagehold.run.clearing.sandboxes import remove_sandbox, require_production, sandboxes
 from stagehold.settings import Settings
 

@@ -13,7 +13,7 @@ from stagehold.errors import IntervalNeeded
 from stagehold.model.standing import PartitionState
 from stagehold.run.here.region import open_workplace
 from stagehold.run.intervals.interval_deletion import IntervalDeletion
-from stagehold.run.reconcile.reconcile import reconcile
+from stagehold.run.upkeep.reconcile import reconcile
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 

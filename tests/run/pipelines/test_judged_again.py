@@ -18,7 +18,7 @@ from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.run.planning.planning import IntervalView, RunRequest
-from stagehold.run.reconcile.reconcile import reconcile
+from stagehold.run.upkeep.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -17,7 +17,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, InjectedFailure, Point, TogetherPoint, inject
 from stagehold.run.planning.planning import IntervalView, RunRequest
-from stagehold.run.reconcile.reconcile import reconcile
+from stagehold.run.upkeep.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -21,7 +21,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, QuarantinePoint, inject
 from stagehold.run.planning.restoring import new_restore_of_snapshot
-from stagehold.run.reconcile.reconcile import reconcile
+from stagehold.run.upkeep.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

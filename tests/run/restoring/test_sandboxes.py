@@ -21,7 +21,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_copies import export_savepoint
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
-from stagehold.run.reconcile.reconcile import reconcile
+from stagehold.run.upkeep.reconcile import reconcile
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     RegionParts,
     RestoreLine,
 )
-from stagehold.ledger.across.checkpoint_history import AcknowledgedParts, CheckpointKey
+from stagehold.ledger.across.pipelines import AcknowledgedParts, CheckpointKey
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import (
     Acknowledgement,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from stagehold.airflow.pipeline_page.pipeline_responses import ExpectationRates, GateRates, IntervalRate, StageRates
 from stagehold.gates.verdicts import NOT_MET, Outcome, waived_in
-from stagehold.ledger.across.gate_tallies import GateTally
+from stagehold.ledger.across.intervals import GateTally
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Severity
 from stagehold.plan.resume.waiving import held, refused_data

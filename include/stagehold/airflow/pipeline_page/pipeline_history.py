@@ -13,8 +13,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     Recovery,
     StageHistory,
 )
-from stagehold.ledger.across.intervals import LONGEST_FAILURE
-from stagehold.ledger.across.recoveries import LeftBehind
+from stagehold.ledger.across.intervals import LONGEST_FAILURE, LeftBehind
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.model.standing import PartitionState

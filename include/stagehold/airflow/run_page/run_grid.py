@@ -29,7 +29,7 @@ from stagehold.model.records import RunState
 from stagehold.model.standing import CellState, DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
-from stagehold.run.archive.report import RunReport
+from stagehold.run.upkeep.run_archive import RunReport
 from stagehold.spec.pipeline import Pipeline, Stage
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from stagehold.errors.stage_errors import UndeclaredRead
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.run.archive.archive import archived_traces
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.planning.candidates import Candidates
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
@@ -27,6 +26,7 @@ from stagehold.run.planning.planning import IntervalView, RunRequest, begins_wit
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore, new_restore_again
 from stagehold.run.planning.vouched import waivers_for
+from stagehold.run.upkeep.run_archive import archived_traces
 from stagehold.settings import Settings
 
 

@@ -51,8 +51,8 @@ from stagehold.errors.request_errors import RunStillActive, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.standing import Standing, together
 from stagehold.plan.resume.decisions import also_computed
-from stagehold.run.archive.archive import report_of
 from stagehold.run.intervals.interval_standings import stage_standings
+from stagehold.run.upkeep.run_archive import report_of
 from stagehold.settings import Settings
 
 LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from stagehold.errors import RunSuspended
 from stagehold.lake.commit.committed import RECENT
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Restore
 from stagehold.model.states import AttemptEvent

@@ -17,7 +17,7 @@ from stagehold.errors import (
     StageholdError,
     TableChanged,
 )
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import Attempt
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, ResumePlan

@@ -13,7 +13,7 @@ from stagehold.lake.copying import copied_for
 from stagehold.lake.published import files_of_snapshot, live_files
 from stagehold.lake.read import table_schema
 from stagehold.lake.tables import ensure_table
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import Attempt, GateResult, PartitionRecord
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import Decision

@@ -9,7 +9,7 @@ from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.marks import mark_outstaying
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
 from stagehold.lake.store.location import table_location
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, PartitionRecord
 from stagehold.model.standing import PartitionState

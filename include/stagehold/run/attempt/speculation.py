@@ -17,7 +17,7 @@ from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.files import files_at
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt, AttemptState, Lease
 from stagehold.model.states import ATTEMPT, UNTIL_RUNNING, AttemptEvent
@@ -188,7 +188,7 @@ class SpeculativeAttempt:
         holder = str(this_process(task.owner))
         lease = ledger.leases.take(task.lease_name, task.share, holder, seconds, lambda _: True)
         self._holding.callback(ledger.leases.release, lease)
-        heartbeat = self._holding.enter_context(Heartbeat(ledger, lease, seconds))
+        heartbeat = self._holding.enter_context(Heartbeat(ledger.leases, lease, seconds))
         attempt = replace(self._attempt, epoch=lease.epoch)
         ledger.attempts.create(attempt, *UNTIL_RUNNING)
         self._work.tables.fence(Claim(lease.epoch, attempt.attempt_id))

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from stagehold.errors import CheckpointsFailed, RunSuspended
-from stagehold.ledger.acknowledgements import Notice
+from stagehold.ledger.checkpoints import Notice
 from stagehold.model.checkpoint_records import (
     Answer,
     CheckpointFailure,

@@ -14,7 +14,7 @@ from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.checkpoint_records import (
     CheckpointFailure,
     CheckpointRecord,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from stagehold.lake.store.location import TableLocation, table_location
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.plan.garbage import Why

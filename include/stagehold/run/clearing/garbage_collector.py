@@ -13,7 +13,6 @@ from stagehold.errors import StageholdError
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.history import Forgotten, WithoutOldFiles
 from stagehold.plan.garbage import Why
-from stagehold.run.archive.archive import archive_runs
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import (
     IntervalCheckpoints,
@@ -28,6 +27,7 @@ from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.lease.leasing import kept_alive
 from stagehold.run.lease.sweeping import RegionSweep, Sweeper
 from stagehold.run.stage.spark_engine import SparkEngine
+from stagehold.run.upkeep.run_archive import archive_runs
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ReleasePolicy

@@ -13,7 +13,7 @@ from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.published import files_of_snapshot
 from stagehold.lake.store.files import files_at
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
 from stagehold.model.records import PartitionRecord, Run
 from stagehold.model.standing import PartitionState

@@ -20,7 +20,7 @@ from stagehold.checkpoints.releasing import (
     released_at_once,
 )
 from stagehold.errors import LeaseHeld, StageholdError
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, Run, RunState
 from stagehold.plan.garbage import Why

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import ProductionMissing, UnknownName
 from stagehold.lake.store.files import FileFacts, files_at
-from stagehold.ledger.database.namespaces import drop_schema, sandboxes_with_schema
+from stagehold.ledger.database.migrate import drop_schema, sandboxes_with_schema
 from stagehold.settings import SANDBOX_NAME, Settings
 
 

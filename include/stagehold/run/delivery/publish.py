@@ -28,7 +28,7 @@ from stagehold.lake.commit.wave_commit import WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.copying import copied_for
 from stagehold.lake.store.location import TableLocation
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.run.delivery.wave import PublishRight, StageTask
 from stagehold.run.equipment.workplace import Workplace

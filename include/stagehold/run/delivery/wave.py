@@ -14,7 +14,7 @@ from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.store.location import TableLocation
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
 from stagehold.model.states import AttemptEvent

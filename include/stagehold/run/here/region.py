@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import overlap
 from stagehold.model.records import Attempt, Lease
@@ -101,7 +101,7 @@ def _attempt_with(
         with recorded(task, ledger, settings, workplace.progress, attempt):
             record_lost_attempts(task, attempt, lease, workplace)
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
-        with Heartbeat(ledger, lease, settings.lease_seconds) as heartbeat:
+        with Heartbeat(ledger.leases, lease, settings.lease_seconds) as heartbeat:
             begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
             with coordinating(task.request, workplace):
                 return begun.run()

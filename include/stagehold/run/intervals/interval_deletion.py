@@ -18,7 +18,7 @@ from stagehold.lake.commit.wave_commit import Claim, WaveCommit
 from stagehold.lake.published import holds_interval
 from stagehold.lake.quarantine import quarantine_uri, take_out_quarantined
 from stagehold.lake.store.location import OBJECT_STORE
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import Cell, Event
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval

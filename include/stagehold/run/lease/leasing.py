@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from stagehold.errors import LeaseHeld, LeaseLost, LeaseNotFreed
-from stagehold.ledger.heartbeat import Heartbeat
+from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.resume.decisions import ResumePlan
@@ -45,7 +45,7 @@ def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
 def kept_alive(lease: Lease, workplace: Workplace) -> Iterator[Heartbeat]:
     """Renew a lease in the block, and release it behind that."""
     try:
-        with Heartbeat(workplace.ledger, lease, workplace.settings.lease_seconds) as heartbeat:
+        with Heartbeat(workplace.ledger.leases, lease, workplace.settings.lease_seconds) as heartbeat:
             yield heartbeat
     finally:
         workplace.ledger.leases.release(lease)

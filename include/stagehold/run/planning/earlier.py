@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from stagehold.chronicle.chronicle import facts_told, records_told
 from stagehold.chronicle.missing_facts import newest_records
-from stagehold.chronicle.told import facts_told, records_told
 from stagehold.lake.available import missing_files
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.interval_key import following_key, moment_of, previous_key

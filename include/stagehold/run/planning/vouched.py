@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from stagehold.chronicle.told import facts_told
+from stagehold.chronicle.chronicle import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
 from stagehold.plan.grounds.words_on_data import ContentVerdicts, content_of

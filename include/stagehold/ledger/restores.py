@@ -1,4 +1,4 @@
-"""Restores: what was asked to be computed anew, and how far that got."""
+"""Restores and backfills: what runs are asked to compute anew or told to do, and how far that got."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, func, insert, select, update
 
+from stagehold.errors import UnknownName
 from stagehold.ledger.database.columns import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, record_of, records, row_of
-from stagehold.ledger.database.schema import attempts, partitions, restores, runs
+from stagehold.ledger.database.schema import attempts, backfills, partitions, restores, runs
+from stagehold.model.backfill import Backfill
 from stagehold.model.records import Restore, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 
@@ -117,3 +119,33 @@ class Restores:
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Restore, ...]:
         query = select(restores).where(*conditions).order_by(restores.c.requested_at.desc(), restores.c.identity)
         return read_all(self._database, Restore, query)
+
+
+NEWEST = 5  # that an error names
+
+
+class Backfills:
+    """The `backfills` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, backfill: Backfill) -> None:
+        with self._database.writing() as connection:
+            connection.execute(insert(backfills).values(row_of(backfill)))
+            self._database.tell(backfill)
+
+    def get(self, pipeline: str, backfill_id: str) -> Backfill:
+        """:raises UnknownName: the pipeline has none of that id."""
+        query = select(backfills).where(backfills.c.pipeline == pipeline, backfills.c.backfill_id == backfill_id)
+        with self._database.reading() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            known = [one.backfill_id for one in self.newest(pipeline, NEWEST)]
+            raise UnknownName(f"backfill of {pipeline}", backfill_id, known)
+        return record_of(Backfill, row)
+
+    def newest(self, pipeline: str, limit: int) -> tuple[Backfill, ...]:
+        """Those that were asked for last first."""
+        query = select(backfills).where(backfills.c.pipeline == pipeline).order_by(backfills.c.requested_at.desc())
+        return read_all(self._database, Backfill, query.limit(limit))

@@ -1,4 +1,4 @@
-"""Gate results: what the gates said, passed or not."""
+"""Verdicts: what gates said of each partition, passed or not, and of all partitions of a stage together."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, case, func, insert, select, true
 from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, row_of
-from stagehold.ledger.database.schema import gate_results
-from stagehold.model.records import Cell, GateResult
+from stagehold.ledger.database.schema import gate_results, stage_verdicts
+from stagehold.model.records import Cell, GateResult, StageVerdict
 
 
 class GateResults:
@@ -108,3 +108,24 @@ class GateResults:
             .order_by(columns.partition, columns.id)
         )
         return read_all(self._database, GateResult, query)
+
+
+class VerdictsOnStages:
+    """The `stage_verdicts` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, verdict: StageVerdict) -> None:
+        """Not fenced: a judgement is about data, and only `Partitions.record` makes data count."""
+        with self._database.writing() as connection:
+            reason = verdict.reason and storable(self._database.redact(verdict.reason))
+            stored = replace(verdict, reason=reason, refused=tuple(map(storable, verdict.refused)))
+            connection.execute(insert(stage_verdicts), [row_of(stored)])
+            self._database.tell(stored)
+
+    def of(self, pipeline: str, interval: str) -> tuple[StageVerdict, ...]:
+        """All of an interval, oldest first."""
+        columns = stage_verdicts.c
+        query = select(stage_verdicts).where(columns.pipeline == pipeline, columns.interval == interval)
+        return read_all(self._database, StageVerdict, query.order_by(columns.id))

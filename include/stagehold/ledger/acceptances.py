@@ -1,9 +1,11 @@
-"""Acceptances: somebody's word that data made by other code is as good as by the present one."""
+"""Acceptances and waivers: somebody's word that data made by other code is as good as by the present one, or that data
+may be read though it does not meet an expectation.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import ColumnElement, insert, or_, select
@@ -11,8 +13,8 @@ from sqlalchemy import ColumnElement, insert, or_, select
 from stagehold.ledger.database.columns import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, row_of
-from stagehold.ledger.database.schema import acceptances
-from stagehold.model.records import Acceptance
+from stagehold.ledger.database.schema import acceptances, waivers
+from stagehold.model.records import Acceptance, Waiver
 
 
 class Acceptances:
@@ -45,3 +47,31 @@ class Acceptances:
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Acceptance, ...]:
         query = select(acceptances).where(*conditions).order_by(acceptances.c.id)
         return read_all(self._database, Acceptance, query)
+
+
+class Waivers:
+    """The `waivers` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, words: Sequence[Waiver]) -> None:
+        """Append all or none; a later one of the same data and expectation takes the place of an earlier one."""
+        with self._database.writing() as connection:
+            stored = [replace(one, reason=storable(self._database.redact(one.reason))) for one in words]
+            connection.execute(insert(waivers), [row_of(one) for one in stored])
+            self._database.tell(*stored)
+
+    def waived_intervals(self, pipeline: str, among: Collection[str]) -> frozenset[str]:
+        """Those of these intervals in which anything was ever waived."""
+        query = select(waivers.c.interval).where(waivers.c.pipeline == pipeline, waivers.c.interval.in_(among))
+        with self._database.reading() as connection:
+            return frozenset(connection.scalars(query.distinct()))
+
+    def of(self, pipeline: str, interval: str) -> tuple[Waiver, ...]:
+        """All of an interval, oldest first."""
+        return self._select(waivers.c.pipeline == pipeline, waivers.c.interval == interval)
+
+    def _select(self, *conditions: ColumnElement[bool]) -> tuple[Waiver, ...]:
+        query = select(waivers).where(*conditions).order_by(waivers.c.id)
+        return read_all(self._database, Waiver, query)

@@ -1,1 +1,0 @@
-"""What have people asked for, and what do they vouch for?"""

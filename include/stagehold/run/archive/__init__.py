@@ -1,1 +1,0 @@
-"""What is known of a run, now and after the ledger has forgotten it?"""

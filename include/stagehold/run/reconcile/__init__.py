@@ -1,1 +1,0 @@
-"""How is a lost ledger rebuilt from the lake?"""
