@@ -351,6 +351,17 @@ def test_nights_that_never_ran_are_planned_and_started_by_the_api_itself(tab, ni
     expect(card.get_by_test_id("backfill-problem")).to_contain_text("is queued: wait for its end")
 
 
+def test_what_airflow_starts_along_with_a_backfill_is_said_before_it_is_started(tab, nights):
+    told = "Airflow has started no run of it by itself yet: it will then start the run for 2026-11-26, too."
+
+    def answer(route):
+        found = route.fetch()
+        route.fulfill(response=found, json={**found.json(), "along": told})
+
+    tab.route("**/backfill?*", answer)
+    expect(show_plan(tab, *nights).get_by_test_id("backfill-along")).to_have_text(told)
+
+
 @pytest.mark.parametrize("page", ["viewer"], indirect=True)
 def test_a_viewer_sees_the_plan_and_is_told_who_may_start_it(tab, nights):
     card = show_plan(tab, *nights)
