@@ -196,6 +196,12 @@ def test_a_name_is_imported_from_the_module_that_defines_it(folder: str, names: 
     assert [place for place, at_home in imports.items() if not at_home] == []
 
 
+def test_a_name_is_the_name_of_one_file() -> None:
+    """But for the two names that Python reads."""
+    names = Counter(path.name for path in FILES if path.name not in ("__init__.py", "__main__.py"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_a_name_is_the_name_of_one_class() -> None:
     classes = Counter(
         node.name for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
@@ -239,7 +245,7 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
         "cli/common/request.py",
         "run/clearing/sandboxes.py",
         "run/intervals/retake.py",
-        "run/planning/earlier.py",
+        "run/planning/earlier_states.py",
         "run/planning/planning.py",
         "run/planning/snapshots.py",
         "run/planning/vouched.py",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stagehold.checkpoints import events
+from stagehold.checkpoints import coordinator_events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator import Coordinator
-from stagehold.checkpoints.settings import CoordinatorSettings
+from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
 from stagehold.checkpoints.store import CompletedCheckpoint
 from stagehold.model.checkpoint_records import CheckpointFailure
 from stagehold.model.records import AttemptState, RunState

@@ -10,7 +10,7 @@ from tests.checkpoints.scenes import (
     said,
 )
 
-from stagehold.checkpoints.settings import CoordinatorSettings
+from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
 from stagehold.errors import UnknownName
 from stagehold.model.checkpoint_records import CheckpointFailure
 

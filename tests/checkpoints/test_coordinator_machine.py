@@ -9,7 +9,7 @@ from tests.checkpoints.scenes import (
     coordinator,
 )
 
-from stagehold.checkpoints import events
+from stagehold.checkpoints import coordinator_events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.tasks import Phase
 from stagehold.model.checkpoint_records import CheckpointFailure

@@ -11,7 +11,7 @@ import pytest
 
 from stagehold import errors
 from stagehold.errors import Fenced, LedgerUnavailable, StageholdError, Terminal, Transient
-from stagehold.plan.restart.facts import names_of
+from stagehold.plan.restart.error_facts import names_of
 from stagehold.plan.restart.rules import RULES
 
 LINE = re.compile(r"^ {4}(?P<stem>[| ]*)\+-- (?P<name>\w+)(?P<transient> ~)? {2,}(?P<said>\S.*)$", re.MULTILINE)

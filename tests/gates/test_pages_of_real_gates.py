@@ -9,7 +9,7 @@ import pytest
 from tests.gates.test_judge import ROWS, judged, of_content, staged, suite
 from tests.lake.stagehand import Stagehand
 
-from stagehold.airflow.run_page.gate_verdicts import observed_points, stage_verdicts
+from stagehold.airflow.run_page.verdict_answers import observed_points, stage_verdicts
 from stagehold.gates.suite import Expectation
 from stagehold.gates.verdict_pages import render_index, render_page, site_of
 from stagehold.gates.verdicts import GateVerdict

@@ -7,7 +7,7 @@ from tests.ledger.samples import CELL, in_processes
 
 from stagehold.ledger import Ledger
 from stagehold.model.source_position import FilesRead, SourceFile, VersionsRead
-from stagehold.plan.sources.positions import new_files
+from stagehold.plan.sources.incremental_positions import new_files
 
 FILES = tuple(SourceFile(f"/raw/{number}", number, str(number)) for number in range(6))
 OTHER = replace(CELL, interval="2024-01-02")

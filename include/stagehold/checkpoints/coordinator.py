@@ -12,9 +12,9 @@ from functools import singledispatchmethod
 
 from stagehold.checkpoints import events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
+from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
 from stagehold.checkpoints.failures import FailedCheckpoint, FailureCounter
 from stagehold.checkpoints.requests import CheckpointRequest, Load, RequestQueue
-from stagehold.checkpoints.settings import CoordinatorSettings
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.checkpoints.tasks import PendingCheckpoint, Phase, TaskBoard
 from stagehold.model.checkpoint_records import CheckpointFailure

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlalchemy import ColumnElement, insert, or_, select
 
-from stagehold.ledger.database.columns import storable
+from stagehold.ledger.database.column_types import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import acceptances, waivers

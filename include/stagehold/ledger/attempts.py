@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
-from stagehold.ledger.database.columns import DatabaseTime, storable
+from stagehold.ledger.database.column_types import DatabaseTime, storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import attempts

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, RowMapping, and_, insert, select, update
 
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, record_of, row_of
 from stagehold.ledger.database.schema import acknowledgements, checkpoints, savepoint_requests

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, RowMapping, insert, select
 
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, row_of
 from stagehold.ledger.database.schema import events, transitions

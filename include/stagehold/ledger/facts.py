@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, insert, select
 
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import records, row_of
 from stagehold.ledger.database.schema import leases

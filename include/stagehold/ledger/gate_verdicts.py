@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, insert, select, true
 
-from stagehold.ledger.database.columns import storable
+from stagehold.ledger.database.column_types import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import gate_results, stage_verdicts

@@ -16,7 +16,7 @@ from typing import NoReturn
 from sqlalchemy import ColumnElement, Connection, case, func, or_, select, update
 
 from stagehold.errors import Fenced, LeaseHeld, LeaseLost, LedgerUnavailable, StageholdError, UnknownName
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, record_of
 from stagehold.ledger.database.schema import leases

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, case, func, insert, select
 
-from stagehold.ledger.database.columns import bytes_of, storable
+from stagehold.ledger.database.column_types import bytes_of, storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import partition_counts, partitions

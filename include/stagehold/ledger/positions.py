@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import ColumnElement, Connection, insert, select
 
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import positions
 from stagehold.model.records import Cell, TakenPosition

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, insert, select, update
 
 from stagehold.errors import UnknownName
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import attempts, backfills, partitions, restores, runs

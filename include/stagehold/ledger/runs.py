@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, Select, select, update
 
 from stagehold.errors import RunIdTaken, UnknownName
-from stagehold.ledger.database.columns import DatabaseTime
+from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import record_of, records, row_of
 from stagehold.ledger.database.schema import runs

@@ -12,7 +12,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
-from stagehold.plan.sources.positions import taken_twice
+from stagehold.plan.sources.incremental_positions import taken_twice
 from stagehold.plan.sources.splits import range_conditions
 from stagehold.sources.source_contents import (
     SourceContents,

@@ -19,8 +19,8 @@ from stagehold.model.source_position import (
     VersionsRead,
 )
 from stagehold.plan.sources.folders import MixedFolders, folder_columns
+from stagehold.plan.sources.incremental_positions import changes_since, last_version, new_files, new_versions
 from stagehold.plan.sources.merging import UnlikeColumns, mixed_columns
-from stagehold.plan.sources.positions import changes_since, last_version, new_files, new_versions
 from stagehold.plan.sources.splits import deal
 from stagehold.sources.delta import (
     TableFiles,

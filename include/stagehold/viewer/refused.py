@@ -13,7 +13,7 @@ from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.viewer.database import database_over
 from stagehold.viewer.local_files import Tell
-from stagehold.viewer.rows import Rows, answer, fetched
+from stagehold.viewer.read_rows import Rows, answer, fetched
 from stagehold.viewer.views import DATA, View, data_view, identifier, set_aside_view
 
 SET_ASIDE = "set_aside"  # the view below a stage's own

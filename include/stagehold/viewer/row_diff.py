@@ -12,7 +12,7 @@ from stagehold.lake.store.columns import PARTITION
 from stagehold.viewer.database import database_over
 from stagehold.viewer.diff import StageDiff, differing
 from stagehold.viewer.local_files import Tell
-from stagehold.viewer.rows import Rows, fetched
+from stagehold.viewer.read_rows import Rows, fetched
 from stagehold.viewer.views import View, consumable, data_view, identifier
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.ledger.samples import attempt, checkpoint, run
 
-from stagehold.checkpoints.events import Acknowledged, Declined, RegionFailover, RunChanged, TaskChanged
+from stagehold.checkpoints.coordinator_events import Acknowledged, Declined, RegionFailover, RunChanged, TaskChanged
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure
 from stagehold.model.records import Attempt, AttemptState, RunState

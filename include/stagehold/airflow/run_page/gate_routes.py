@@ -22,7 +22,7 @@ from stagehold.airflow.run_page.gate_responses import (
     StageVerdicts,
     WaiveAnswer,
 )
-from stagehold.airflow.run_page.gate_verdicts import last_intervals, observed_points, stage_verdicts
+from stagehold.airflow.run_page.verdict_answers import last_intervals, observed_points, stage_verdicts
 from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
 from stagehold.errors.request_errors import InvalidArgument, UnknownName
 from stagehold.gates.verdict_pages import POLICY, have_docs, read_page

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk import AssetAlias
 
-from stagehold.airflow.telling.metrics import send_checkpoint_age, send_work
+from stagehold.airflow.telling.emitted_metrics import send_checkpoint_age, send_work
 from stagehold.airflow.telling.news import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset

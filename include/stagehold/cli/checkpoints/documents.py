@@ -8,8 +8,8 @@ from typing import Any
 
 from stagehold.model.source_position import write_position
 from stagehold.viewer.checking import FileTrouble
-from stagehold.viewer.rows import Rows, plain
-from stagehold.viewer.tree import CheckpointTree, StageTree
+from stagehold.viewer.checkpoint_tree import CheckpointTree, StageTree
+from stagehold.viewer.read_rows import Rows, plain
 
 Troubles = Mapping[str, tuple[FileTrouble, ...]]  # by stage
 

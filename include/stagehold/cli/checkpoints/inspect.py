@@ -132,7 +132,7 @@ def _show(opened: OpenedCheckpoint, wish: Wish) -> None:
 
 def _show_state(opened: OpenedCheckpoint, wish: Wish, name: str) -> None:
     from stagehold.cli.checkpoints.printing import print_rows
-    from stagehold.viewer.rows import StateQuestion, rows_of_state
+    from stagehold.viewer.read_rows import StateQuestion, rows_of_state
 
     keeping = {one.name: one for one in opened.stages if name in {state.name for state in one.manifest.states}}
     stage = opened.stage(wish.stage) if wish.stage is not None else _one_of(keeping, name)
@@ -145,13 +145,13 @@ def _show_state(opened: OpenedCheckpoint, wish: Wish, name: str) -> None:
 
 def _show_answer(opened: OpenedCheckpoint, sql: str, wish: Wish) -> None:
     from stagehold.cli.checkpoints.printing import print_rows
-    from stagehold.viewer.rows import rows_of_statement
+    from stagehold.viewer.read_rows import rows_of_statement
 
     print_rows(rows_of_statement(opened, sql, wish.limit, print_progress), "", wish.as_json)
 
 
 def _show_diff(a: OpenedCheckpoint, b: OpenedCheckpoint, wish: Wish, key: tuple[str, ...]) -> None:
-    from stagehold.cli.checkpoints.differences import print_diff
+    from stagehold.cli.checkpoints.printed_differences import print_diff
     from stagehold.viewer.diff import checkpoint_diff, stage_diff
     from stagehold.viewer.row_diff import row_diff
 

@@ -19,9 +19,9 @@ from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
 from stagehold.model.source_position import FilesRead, Position
 from stagehold.model.standing import Amount
 from stagehold.viewer.checking import FileTrouble, file_troubles
-from stagehold.viewer.partitions import PartitionLine, partition_lines
-from stagehold.viewer.rows import Rows, shown
-from stagehold.viewer.tree import CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
+from stagehold.viewer.checkpoint_tree import CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
+from stagehold.viewer.partition_lines import PartitionLine, partition_lines
+from stagehold.viewer.read_rows import Rows, shown
 
 FIRST = 5  # of a long list
 PARTITION_COLUMNS = ("partition", "state", "rows", "bytes", "version", "wave", "seconds", "gate", "fingerprint", "key")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
 
-from stagehold.ledger.database.columns import (
+from stagehold.ledger.database.column_types import (
     AsJson,
     AsPosition,
     CodeChoices,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from stagehold.errors import PartitionDataMissing
 from stagehold.model.records import FailureClass
-from stagehold.plan.restart.facts import facts_of
+from stagehold.plan.restart.error_facts import facts_of
 from stagehold.plan.restart.rules import RULES, FailureRule
 
 

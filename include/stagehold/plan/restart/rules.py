@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from stagehold.errors import StorageProblem
 from stagehold.model.records import FailureClass
-from stagehold.plan.restart.facts import WORKER_ERROR, ErrorFacts
+from stagehold.plan.restart.error_facts import WORKER_ERROR, ErrorFacts
 from stagehold.spec.settings.restart import FailureDeclaration
 
 FENCED = "fenced"  # the one failure of an attempt that says nothing about its run

@@ -20,7 +20,7 @@ from stagehold.plan.state.earlier import Earlier
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.lease.region_tables import RegionTables
-from stagehold.run.planning.earlier import KnownIntervals, earlier_intervals, earlier_states
+from stagehold.run.planning.earlier_states import KnownIntervals, earlier_intervals, earlier_states
 from stagehold.run.planning.planning import begins_with_of
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.planning.vouched import waivers_for

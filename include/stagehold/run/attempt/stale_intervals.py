@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stagehold.model.records import Cell, PartitionRecord, StatePart
 from stagehold.plan.state.earlier import Cut, Earlier, earlier_of
 from stagehold.run.equipment.workplace import Workplace
-from stagehold.run.planning.earlier import later_intervals
+from stagehold.run.planning.earlier_states import later_intervals
 from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Stage
 

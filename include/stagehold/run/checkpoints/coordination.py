@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 
 from stagehold.checkpoints.checkpoint import SnapshotKind
-from stagehold.checkpoints.settings import CoordinatorSettings, retention_of
+from stagehold.checkpoints.coordinator_settings import CoordinatorSettings, retention_of
 from stagehold.checkpoints.store import DELETED_AT, CompletedCheckpoint
 from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.model.checkpoint_records import CheckpointTrigger

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from functools import singledispatchmethod
 from random import Random
 
-from stagehold.checkpoints import events
+from stagehold.checkpoints import coordinator_events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator import Coordinator
-from stagehold.checkpoints.settings import CoordinatorSettings
+from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
 from stagehold.errors import StageholdError
 from stagehold.model.checkpoint_records import (
     Acknowledgement,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stagehold.checkpoints.settings import CoordinatorSettings
+from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
 from stagehold.errors import InvalidArgument, LeaseHeld, SavepointFailed, SavepointTaken
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints, checked_name
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from stagehold.checkpoints.events import (
+from stagehold.checkpoints.coordinator_events import (
     Acknowledged,
     Declined,
     Event,

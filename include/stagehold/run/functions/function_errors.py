@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from stagehold.code.project import functions, load_module
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
-from stagehold.plan.restart.facts import failures_in, raised_in_worker
+from stagehold.plan.restart.error_facts import failures_in, raised_in_worker
 from stagehold.plan.restart.python_traceback import TracedFrame
 from stagehold.run.functions.isolation import reporting_stray_keys
 from stagehold.spark.session.sessions import translate

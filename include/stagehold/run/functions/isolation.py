@@ -15,7 +15,7 @@ from stagehold.lake.store.columns import quoted
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.tree import GivenInput, is_plain, mark
 from stagehold.plan.isolation.verdict import Isolation, isolation_of
-from stagehold.plan.restart.facts import failures_in
+from stagehold.plan.restart.error_facts import failures_in
 from stagehold.spark.connect import explained, plan_ids, plan_message
 from stagehold.spec.pipeline import Exchange, Input, Stage
 

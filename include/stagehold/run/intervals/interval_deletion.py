@@ -27,7 +27,7 @@ from stagehold.run.delivery.publish import Publication, publish
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.lease.region_tables import RegionTables
-from stagehold.run.planning.earlier import later_intervals
+from stagehold.run.planning.earlier_states import later_intervals
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
 
 WAVE = 1  # of the commit that takes rows out of a published table

@@ -14,7 +14,7 @@ from stagehold.ledger.positions import Choose
 from stagehold.model.records import Cell
 from stagehold.model.source_position import FilesFound, FilesRead, Position, SourceFile, VersionsRead
 from stagehold.plan.resume.planner import descendants
-from stagehold.plan.sources.positions import FileChange, file_changes
+from stagehold.plan.sources.incremental_positions import FileChange, file_changes
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.planning.task import region_lease

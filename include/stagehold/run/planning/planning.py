@@ -44,7 +44,7 @@ from stagehold.plan.split.partition_counts import (
     with_counts,
 )
 from stagehold.plan.split.regions import Region, stage_regions, stored_with
-from stagehold.run.planning.earlier import KnownIntervals, earlier_states
+from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
 from stagehold.run.planning.vouched import acceptances_for, by_stage, verdicts_of, waivers_said
 from stagehold.settings import Settings

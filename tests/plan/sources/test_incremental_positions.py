@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stagehold.model.source_position import FilesRead, SourceFile, VersionsRead
-from stagehold.plan.sources.positions import changes_since, new_files, new_versions
+from stagehold.plan.sources.incremental_positions import changes_since, new_files, new_versions
 
 
 def files(text):

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from stagehold.checkpoints.settings import CoordinatorSettings, retention_of
+from stagehold.checkpoints.coordinator_settings import CoordinatorSettings, retention_of
 from stagehold.checkpoints.store import Retention
 from stagehold.spec.settings.run_settings import CheckpointSettings, OnCancel
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.ledger.samples import CELL, START, gate_result, record, waiver
 
-from stagehold.airflow.run_page.gate_verdicts import (
+from stagehold.airflow.run_page.verdict_answers import (
     MOST_INTERVALS,
     MOST_SAMPLES,
     MOST_VALUES,

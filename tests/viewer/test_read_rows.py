@@ -13,7 +13,7 @@ from tests.viewer.samples import NOW, SEEN, checkpoint, names, orders, sample_la
 from stagehold.errors import InvalidArgument, PartitionDataMissing, QueryRefused
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.viewer.database import database_over
-from stagehold.viewer.rows import StateQuestion, plain, rows_of_state, rows_of_statement, shown
+from stagehold.viewer.read_rows import StateQuestion, plain, rows_of_state, rows_of_statement, shown
 from stagehold.viewer.views import views_of
 
 pytestmark = pytest.mark.slow

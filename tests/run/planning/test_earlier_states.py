@@ -9,7 +9,7 @@ from tests.run.small_project import NUMBERS, SmallProject
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell
-from stagehold.run.planning.earlier import KnownIntervals, earlier_intervals
+from stagehold.run.planning.earlier_states import KnownIntervals, earlier_intervals
 
 JOBS = "from stagehold import stage\n\n\n@stage\ndef numbers(ctx, source):\n    return source\n"
 KEYS = ("2026-11-20", "2026-11-19", "2026-11-20T14:05:00Z", "2026-11-21", "whole", "2026-11-08")

@@ -14,7 +14,7 @@ from stagehold.cli.checkpoints.printing import add, add_some
 from stagehold.cli.common.output import print_document, print_table, print_tree
 from stagehold.errors.base import ranges
 from stagehold.viewer.diff import Changes, CheckpointDiff, PositionDiff, StageDiff, change_words
-from stagehold.viewer.rows import shown
+from stagehold.viewer.read_rows import shown
 
 if TYPE_CHECKING:
     from stagehold.viewer.row_diff import DifferingRows, RowDiff
