@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from functools import singledispatchmethod
 
-from stagehold.checkpoints import events as events
+from stagehold.checkpoints import coordinator_events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
 from stagehold.checkpoints.failures import FailedCheckpoint, FailureCounter
