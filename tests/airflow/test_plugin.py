@@ -38,6 +38,23 @@ def test_the_web_api_imports_neither_spark_nor_what_comes_with_it(airflow_home):
     assert loaded_by(code).isdisjoint({"pyspark", "delta", "deltalake", "great_expectations", "pandas"})
 
 
+def test_a_dag_file_imports_neither_the_ledger_nor_what_plans_and_runs(airflow_home):
+    """Airflow imports it every few seconds."""
+    code = "import json, sys; import stagehold.airflow.dag.compile; print(json.dumps(sorted(sys.modules)))"
+    ours = {name for name in loaded_by(code) if name.startswith("stagehold.")}
+    rooms = (
+        "ledger.",
+        "lake.commit.committer",
+        "plan.resume",
+        "run.planning",
+        "run.attempt",
+        "run.here",
+        "spark.session",
+    )
+    assert {name for name in ours if name.startswith(tuple(f"stagehold.{room}" for room in rooms))} == set()
+    assert len(ours) <= 130
+
+
 def test_airflow_finds_the_plugin_and_nothing_else_in_the_folder(synced_airflow):
     from airflow.plugins_manager import get_plugin_info
 

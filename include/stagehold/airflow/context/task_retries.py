@@ -9,7 +9,6 @@ from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 from stagehold.plan.restart.failure import diagnose
 from stagehold.plan.restart.replay import first_delay
 from stagehold.plan.restart.rules import TERMINATED, rules_of
-from stagehold.run.journal.journal import verdict_of
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.restart import RestartStrategy
 
@@ -47,6 +46,9 @@ class StrategyRetryPolicy(RetryPolicy):
         max_tries: int,  # noqa: ARG002
         context: Context | None = None,  # noqa: ARG002
     ) -> RetryDecision:
+        # Imported here because DAG files import this module, and the journal reaches ledger and planner.
+        from stagehold.run.journal.journal import verdict_of
+
         verdict = verdict_of(exception)
         if verdict is None:
             return self._unrecorded(exception)
