@@ -6,7 +6,7 @@ import pytest
 from tests.airflow.made_runs import NULLS, RANGE, observe
 from tests.airflow.pipeline_page.made_checkpoints import FAILURE, make_checkpoints
 
-from stagehold.airflow.pipeline_page import savepoint_responses as answers
+from stagehold.airflow.pipeline_page import savepoint_routes
 
 pytestmark = pytest.mark.airflow
 
@@ -124,4 +124,4 @@ def test_a_reader_is_told_what_they_may_do_with_savepoints(api, bearer, half_don
     told = api.get(f"{DAG}/savepoint-choices", headers=bearer(role)).json()
     assert (told["may_change"], told["may_restore"]) == (may, may)
     assert told["runs"][0]["run_id"] == half_done.run_id
-    assert len(told["runs"]) <= answers.MOST_RUNS
+    assert len(told["runs"]) <= savepoint_routes.MOST_RUNS
