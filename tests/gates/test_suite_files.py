@@ -236,7 +236,7 @@ def test_reading_a_suite_does_not_import_great_expectations(written):
 
 
 def test_the_documentation_says_of_every_expectation_how_it_is_asked():
-    text = (PROJECT / "docs" / "gates.md").read_text()
+    text = (PROJECT / "docs" / "reference" / "expectations.md").read_text()
     assert tuple(re.findall(r"^\| `(\w*expect\w*)` \| .+ \|$", text, re.MULTILINE)) == expectation_types()
 
 
