@@ -6,8 +6,6 @@ import pytest
 from tests.airflow.made_runs import NULLS, RANGE, observe
 from tests.airflow.pipeline_page.made_checkpoints import FAILURE, make_checkpoints
 
-from stagehold.airflow.pipeline_page import savepoint_routes
-
 pytestmark = pytest.mark.airflow
 
 DAG = "/stagehold/api/dags/shipping_priority"
@@ -121,6 +119,8 @@ def test_what_was_waived_is_told_apart(api, bearer, refused_run):
 
 @pytest.mark.parametrize(("role", "may"), [("admin", True), ("user", True), ("viewer", False)])
 def test_a_reader_is_told_what_they_may_do_with_savepoints(api, bearer, half_done, role, may):
+    from stagehold.airflow.pipeline_page import savepoint_routes
+
     told = api.get(f"{DAG}/savepoint-choices", headers=bearer(role)).json()
     assert (told["may_change"], told["may_restore"]) == (may, may)
     assert told["runs"][0]["run_id"] == half_done.run_id
