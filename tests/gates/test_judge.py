@@ -387,7 +387,7 @@ def test_there_are_as_many_queries_for_many_partitions_as_for_few(hand):
     queries = []
     for count in (2, 20):
         frame = hand.frame({number: [("a", number), ("b", number + 1)] for number in range(count)})
-        partitions = AskedPartitions("_partition", range(count), 0)
+        partitions = AskedPartitions("_partition", range(count))
         judged, _ = judge_frame(GroupedFrame(partitions, frame), dict(enumerate(asked)))
         assert all(len(some) == count and all(one.success for one in some) for some in judged.values())
         queries.append(partitions.queries)
@@ -398,7 +398,7 @@ def test_the_first_rows_are_those_of_the_order_whatever_is_selected_of_them(hand
     from stagehold.gates.engine.asked_partitions import AskedPartitions
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
-    frame = GroupedFrame(AskedPartitions("_partition", (4, 9), 4), hand.frame(ROWS))
+    frame = GroupedFrame(AskedPartitions("_partition", (4, 9)), hand.frame(ROWS))
     first = frame.orderBy("amount").select("amount", "name").limit(1)
     assert [tuple(row) for row in first.collect()] == [(-2, "b")]
 
