@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -194,6 +194,32 @@ def test_a_name_is_imported_from_the_module_that_defines_it(folder: str, names: 
         if f"{node.module}.{alias.name}" not in names and alias.name != "*"
     }
     assert [place for place, at_home in imports.items() if not at_home] == []
+
+
+def bound_by_imports(nodes: Iterable[ast.AST]) -> set[str]:
+    imports = (one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Import | ast.ImportFrom))
+    return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
+
+
+def evaluated(node: ast.AST) -> Iterator[ast.Name]:
+    """Names that are looked up when the module runs: not those of annotations and casts."""
+    for name, value in ast.iter_fields(node):
+        of_cast = isinstance(node, ast.Call) and ast.unparse(node.func) == "cast" and name == "args"
+        parts = value[1:] if of_cast else value if isinstance(value, list) else [value]
+        for part in parts if name not in ("annotation", "returns") else ():
+            if isinstance(part, ast.Name):
+                yield part
+            elif isinstance(part, ast.AST):
+                yield from evaluated(part)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_is_imported_for_types_only_is_not_looked_up(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    for_types = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    rest = [node for node in tree.body if node not in for_types]
+    typed = bound_by_imports(for_types) - bound_by_imports(rest)
+    assert [f"{name.id}, line {name.lineno}" for node in rest for name in evaluated(node) if name.id in typed] == []
 
 
 def test_a_name_is_the_name_of_one_file() -> None:

@@ -108,3 +108,10 @@ def test_more_files_than_one_request_takes_are_all_deleted(s3_lake, monkeypatch)
         lake.write(f"_data/{number}")
     lake.files.delete("_data")
     assert lake.files.sizes("_data") == {}
+
+
+@pytest.mark.parametrize("path", ["file/below", "file/deep/below"])
+def test_a_file_that_stands_where_a_folder_should_be_is_told_as_one(tmp_path, path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(NotADirectoryError, match="Not a directory"):
+        files_at(str(tmp_path)).create(path, b"x")

@@ -12,7 +12,7 @@ from stagehold.cli.common.output import print_table
 
 if TYPE_CHECKING:
     from stagehold.plan.imagined.code_changes import StageChange
-    from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
+    from stagehold.plan.resume.decisions import Decision, ResumePlan
     from stagehold.plan.resume.situation import Situation
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.snapshots import BeginsWith
@@ -116,4 +116,6 @@ def _document(change: StageChange) -> dict[str, Any]:
 
 
 def _is_dealt(decision: Decision) -> bool:
+    from stagehold.plan.resume.decisions import RunDecision
+
     return isinstance(decision, RunDecision) and decision.dealt

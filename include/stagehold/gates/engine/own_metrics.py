@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from great_expectations.core.metric_domain_types import MetricDomainTypes
@@ -17,9 +17,6 @@ from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.internals import count_unexpected, has_window
 from stagehold.gates.engine.quantiles import at_ranks
 from stagehold.lake.store.columns import quoted
-
-if TYPE_CHECKING:
-    from stagehold.gates.engine.grouped_frame import GroupedFrame
 
 NOT_IN_SET = "column.distinct_values.not_in_set"
 BITS_OF_ONE, SHIFT = 64, 6  # of a bigint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -110,7 +111,10 @@ class FolderFiles:
 
     def create(self, path: str, content: bytes) -> bool:
         place = self._root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:  # a file stands there, which is told of the folders above in other words
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place.parent)) from error
         draft = place.with_name(f".{place.name}.{uuid4().hex}")
         try:
             with draft.open("xb") as file:
