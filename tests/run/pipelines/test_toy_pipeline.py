@@ -135,15 +135,18 @@ def test_a_restore_that_failed_half_way_is_resumed_from_what_it_had_computed(fin
     assert finished.published() == finished.expected()
 
 
-def test_a_restore_of_an_interval_without_records_is_refused_with_the_known_ones(finished):
-    for command in ("run", "plan"):
-        refused = ended(
-            finished.command(command, "toy", "--interval", "2026-11-19", "--restore-from-stage", "by_colour")
-        )
-        assert (refused.code, "Newest intervals on record: 2026-11-20" in refused.err) == (1, True)
+def test_a_restore_of_an_interval_without_records_would_compute_all_of_it(finished):
+    asked = ("plan", "toy", "--interval", "2026-11-19", "--restore-from-stage", "by_colour")
+    seen, document = ended(finished.command(*asked)), ended(finished.command(*asked, "--json"))
+    remark = (
+        "Nothing is on record of 2026-11-19, so all of it is computed, not only by_colour and what reads it. "
+        "Newest intervals on record: 2026-11-20."
+    )
+    assert (seen.code, " ".join(seen.out.split()).count(remark)) == (0, 1)
+    told = json.loads(document.out)
+    assert (told["remark"], told["reuse"], {one["action"] for one in told["decisions"]}) == (remark, 0, {"run"})
     with Ledger.open(finished.settings.ledger_url) as ledger:
         assert ledger.partitions.intervals("toy", 5) == ("2026-11-20",)
-    assert finished.published() == finished.expected()
 
 
 def delete_data(bench, stage, partition):
