@@ -11,7 +11,7 @@ from threading import Lock
 import duckdb
 import pytest
 from tests.chronicle.compacting import LATER, DaysAgo, DyingFiles, whole
-from tests.ledger.samples import START, everywhere, gate_result, record, run, waiver
+from tests.ledger.samples import START, everywhere, gate_result, pin, record, run, waiver
 
 from stagehold.chronicle.chronicle import LakeChronicle, read_chronicle, read_from
 from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
@@ -49,6 +49,7 @@ def work(ledger: Ledger) -> None:
     with ledger.together():
         ledger.acceptances.record([WORD])
         ledger.waivers.record([waiver()])
+        ledger.pins.record([pin()])
 
 
 def told(lake: str) -> tuple[Fact, ...]:
@@ -199,4 +200,4 @@ def test_duckdb_reads_a_compacted_chronicle(tmp_path):
     query = f"SELECT kind, count(*) FROM read_json('{lake}/ledger/*/*.jsonl', union_by_name = true) GROUP BY ALL"
     kinds = dict(duckdb.sql(query).fetchall())
     assert (kinds["run"], kinds["partition"], kinds["gate_result"], kinds["acceptance"]) == (1, 3, 3, 1)
-    assert kinds["waiver"] == 1
+    assert (kinds["waiver"], kinds["pin"]) == (1, 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.ledger.test_earlier_formats import LAKE, stored
+from tests.ledger.samples import pin
+from tests.ledger.test_earlier_formats import LAKE, LATER, stored
 
 from stagehold.chronicle.chronicle import LakeChronicle, read_chronicle
 from stagehold.chronicle.differences import Difference, disagreements
@@ -15,12 +16,14 @@ from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.kinds import BY_TYPE, BY_WORD, KINDS
 from stagehold.model.records import Fact
 
-SAMPLES: Mapping[type, Fact] = {type(fact): fact for fact in read_chronicle(LAKE).facts}
+EARLIER: Mapping[type, Fact] = {type(fact): fact for fact in read_chronicle(LAKE).facts}
+SAMPLES: Mapping[type, Fact] = {**EARLIER, **{type(fact): fact for fact in (pin(),)}}
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.word)
 
 
 def test_every_fact_is_of_one_kind_with_a_word_and_a_table_of_its_own():
     assert set(BY_TYPE) == set(Fact.__args__) == set(SAMPLES)
+    assert set(EARLIER) == set(SAMPLES) - LATER
     assert len(BY_TYPE) == len(BY_WORD) == len({kind.table.name for kind in KINDS}) == len(KINDS)
 
 

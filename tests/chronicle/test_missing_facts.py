@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.ledger.samples import CELL, START, attempt, gate_result, record, run
+from tests.ledger.samples import CELL, START, attempt, gate_result, pin, record, run
 
 from stagehold.chronicle.missing_facts import (
     LakeKnowledge,
@@ -241,3 +241,12 @@ def test_words_of_acceptance_come_in_the_order_of_the_file_that_replaced_others(
     first, second = (Acceptance("sales", None, "joined", "old", code, "me", "why", START) for code in ("4", "5"))
     assert missing([], [second, first, second]) == [first, second]
     assert missing([], [first, first, second]) == [first, second]
+
+
+def test_of_the_words_on_an_interval_none_is_written_behind_a_newer_one():
+    pinned, let_go, again = pin(), pin(pinned=False, minutes=1), pin(minutes=2)
+    elsewhere = pin("2024-01-02")
+    assert missing([], [pinned, let_go, elsewhere]) == [pinned, elsewhere, let_go]
+    assert missing([let_go], [pinned, let_go]) == []
+    assert missing([pinned], [pinned, let_go, again]) == [let_go, again]
+    assert missing_in_chronicle([pinned, let_go], [pinned]) == (let_go,)

@@ -20,6 +20,7 @@ from stagehold.model.records import (
     Event,
     GateResult,
     PartitionRecord,
+    Pin,
     Run,
     RunState,
     StageVerdict,
@@ -95,6 +96,11 @@ def waiver(partition: int = 3, **facts: Any) -> Waiver:
         "recorded_at": START,
     }
     return Waiver("sales", "2024-01-01", "joined", partition, **(given | facts))
+
+
+def pin(interval: str = "2024-01-01", *, pinned: bool = True, minutes: int = 0, **facts: Any) -> Pin:
+    at = START + timedelta(minutes=minutes)
+    return Pin("sales", interval, pinned, **({"said_by": "ann", "reason": "for the audit", "recorded_at": at} | facts))
 
 
 def stage_verdict(fingerprint: str = "content", **facts: Any) -> StageVerdict:

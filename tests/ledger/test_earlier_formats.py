@@ -22,10 +22,12 @@ from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_chronicl
 from stagehold.ledger import Ledger
 from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.kinds import KINDS
+from stagehold.model.records import Pin
 from stagehold.run.upkeep.run_archive import RunArchive, RunReport, report_of
 
 DATA = Path(__file__).with_name("data") / "schema_0014"
 LAKE = str(DATA / "lake")
+LATER = {Pin}  # kinds of facts that there were not yet
 NOT_A_FACT = {"checkpoints": ["covers"]}  # the id of a row, which means nothing in another ledger
 
 
@@ -58,7 +60,7 @@ def stored(path: Path, table: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_row_of_every_kind_is_read(earlier):
-    assert {type(fact) for fact in earlier.facts.all()} == {kind.type for kind in KINDS}
+    assert {type(fact) for fact in earlier.facts.all()} == {kind.type for kind in KINDS} - LATER
     assert [checkpoint.number for checkpoint in earlier.checkpoints.of_run("run-1")] == [1, 2]
     assert len(earlier.transitions.of_run("run-1")) == 10
 

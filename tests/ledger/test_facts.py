@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.ledger.samples import CELL, START, attempt, gate_result, record, run, stage_verdict, waiver
+from tests.ledger.samples import CELL, START, attempt, gate_result, pin, record, run, stage_verdict, waiver
 
 from stagehold.ledger import Ledger
 from stagehold.model.backfill import Backfill, BackfillChoice, Only, OrderedInterval, PlannedCell, WorkOrder
@@ -38,6 +38,7 @@ def fill(ledger: Ledger) -> None:
     ledger.positions.take_anew(CELL, "run-1", VersionsRead(None, 3))
     ledger.acceptances.record([WORD])
     ledger.waivers.record([waiver()])
+    ledger.pins.record([pin()])
     ledger.stage_verdicts.record(stage_verdict(refused=("unique",), reason="unique: got 2"))
     ledger.restores.ask(Restore("run-1", "asked", "joined", START))
     ledger.restores.ask(Restore("run-1", "told", None, START, work_order=ORDER))
@@ -47,7 +48,7 @@ def fill(ledger: Ledger) -> None:
 def test_what_is_read_as_a_whole_can_be_written_into_an_empty_ledger(ledger, tmp_path):
     fill(ledger)
     known = ledger.facts.all()
-    assert len(known) == 14
+    assert len(known) == 15
     with Ledger.open(f"sqlite:///{tmp_path}/other.db") as other:
         assert other.facts.mend(lambda facts: known) == known
         assert other.facts.all() == known

@@ -42,8 +42,9 @@ def gc(dry_run: DryRun = False, older_than: OlderThan = "30d", as_json: AsJson =
     """Delete released outputs, what was superseded or refused, what dead attempts left, replaced checkpoints, and old
     history.
 
-    Nothing goes that is consumable, that a checkpoint points to, or that somebody reads; intervals that are worked on
-    are passed over. What a pipeline with a bad file left stays, and the command ends with 1 to say so.
+    Nothing goes that is consumable, that a checkpoint points to, or that somebody reads; outputs of pinned intervals
+    stay, and intervals that are worked on are passed over. What a pipeline with a bad file left stays, and the command
+    ends with 1 to say so.
     """
     from stagehold.run.clearing.garbage_collector import collect_garbage
     from stagehold.spec.loading.loader import load_each_pipeline
@@ -87,6 +88,8 @@ def _show(found: Collected, *, dry_run: bool) -> None:
         verb = "would be" if dry_run else "are"
         where = "archived in the lake, for `stagehold status RUN` and the run's page"
         typer.echo(f"{len(found.archived)} runs {verb} {where}.")
+    for kept in found.kept:
+        typer.echo(f"kept: {kept}")
     for text in found.passed_over:
         typer.echo(f"passed over: {text}")
     typer.echo(f"{decimal(found.bytes)} {'would be deleted' if dry_run else 'deleted'}.")

@@ -10,6 +10,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InvalidArgument          an argument of a command says something impossible
     |   +-- InvalidParameter         a run was given a parameter or value that its pipeline does not have
     |   +-- IntervalNeeded           an interval that a later one goes on from cannot be deleted alone
+    |   +-- IntervalPinned           an interval that somebody pinned cannot be deleted
     |   +-- InvalidInterval          an interval that does not exist, or that may be several
     |   +-- ProductionMissing        a sandbox has no production to read
     |   +-- UnknownName              a pipeline, stage, run or partition that does not exist

@@ -65,6 +65,17 @@ class IntervalNeeded(RequestError, Terminal):
         )
 
 
+class IntervalPinned(RequestError, Terminal):
+    """An interval was to be deleted that somebody pinned; ``pin`` says who, when and why."""
+
+    def __init__(self, pipeline: str, interval: str, pin: str) -> None:
+        self.pipeline, self.interval, self.pin = pipeline, interval, pin
+        super().__init__(
+            f"{interval} of {pipeline} is pinned {pin.rstrip('.')}. Nothing was deleted. "
+            f"`stagehold intervals unpin {pipeline} {interval}` lets it go."
+        )
+
+
 class ProductionMissing(RequestError, Terminal):
     """A sandbox reads production's lake, and there is none."""
 

@@ -1,5 +1,5 @@
-"""Acceptances and waivers: somebody's word that data made by other code is as good as by the present one, or that data
-may be read though it does not meet an expectation.
+"""Acceptances, waivers and pins: somebody's word that data made by other code is as good as by the present one, that
+data may be read though it does not meet an expectation, or that an interval keeps its outputs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, insert, or_, select
 from stagehold.ledger.database.column_types import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, row_of
-from stagehold.ledger.database.schema import acceptances, waivers
-from stagehold.model.records import Acceptance, Waiver
+from stagehold.ledger.database.schema import acceptances, pins, waivers
+from stagehold.model.records import Acceptance, Pin, Waiver
 
 
 class Acceptances:
@@ -75,3 +75,27 @@ class Waivers:
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Waiver, ...]:
         query = select(waivers).where(*conditions).order_by(waivers.c.id)
         return read_all(self._database, Waiver, query)
+
+
+class Pins:
+    """The `pins` table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, words: Sequence[Pin]) -> None:
+        """Append all or none; a later one of the same interval takes the place of an earlier one."""
+        with self._database.writing() as connection:
+            stored = [replace(one, reason=storable(self._database.redact(one.reason))) for one in words]
+            connection.execute(insert(pins), [row_of(one) for one in stored])
+            self._database.tell(*stored)
+
+    def holding(self, pipeline: str, among: Collection[str] | None = None) -> Mapping[str, Pin]:
+        """The pins of the intervals that keep their outputs now, by interval.
+
+        :param among: if given, of these intervals alone.
+        """
+        wanted = [pins.c.interval.in_(among)] if among is not None else []
+        query = select(pins).where(pins.c.pipeline == pipeline, *wanted).order_by(pins.c.id)
+        newest = {one.interval: one for one in read_all(self._database, Pin, query)}
+        return {interval: one for interval, one in newest.items() if one.pinned}

@@ -54,8 +54,8 @@ class WithoutOldFiles:
 class History:
     """Old rows of all tables that grow with every run.
 
-    Runs, attempts, leases, positions, counts, acceptances and restores are few and decide, so they stay. Of the rest
-    stays what somebody decides by:
+    Runs, attempts, leases, positions, counts, acceptances, pins and restores are few and decide, so they stay. Of the
+    rest stays what somebody decides by:
 
     * The newest record of each partition, which is what plans, adoption and scrubs ask for, and the newest that was
       published: `retake` refuses while there is one, whatever the gate said of the partition later.

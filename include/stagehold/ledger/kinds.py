@@ -23,6 +23,7 @@ from stagehold.ledger.database.schema import (
     gate_results,
     partition_counts,
     partitions,
+    pins,
     positions,
     restores,
     runs,
@@ -39,6 +40,7 @@ from stagehold.model.records import (
     GateResult,
     PartitionCount,
     PartitionRecord,
+    Pin,
     Restore,
     Run,
     StageVerdict,
@@ -104,7 +106,7 @@ def _of_cell(fact: GateResult | StageVerdict | TakenPosition | PartitionCount | 
     return _named(fact.cell)
 
 
-def _named(fact: Run | Attempt | Acceptance | Waiver | CheckpointRecord | Cell) -> Where:
+def _named(fact: Run | Attempt | Acceptance | Waiver | Pin | CheckpointRecord | Cell) -> Where:
     return fact.pipeline, fact.interval
 
 
@@ -180,6 +182,15 @@ KINDS: Sequence[FactKind[Any]] = (
         where=_named,
         subject=lambda waiver: f"waivers of {waiver.stage}",
         partition=lambda waiver: waiver.partition,
+    ),
+    # An older word behind a newer one would count.
+    FactKind[Pin](
+        type=Pin,
+        table=pins,
+        word="pin",
+        where=_named,
+        subject="pins",
+        age=lambda pin: ((pin.pipeline, pin.interval), (pin.recorded_at,)),
     ),
     FactKind[TakenPosition](
         type=TakenPosition,

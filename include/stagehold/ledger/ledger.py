@@ -7,7 +7,7 @@ from types import TracebackType
 
 from sqlalchemy import func, select
 
-from stagehold.ledger.acceptances import Acceptances, Waivers
+from stagehold.ledger.acceptances import Acceptances, Pins, Waivers
 from stagehold.ledger.across.intervals import GateTallies, Intervals, Recoveries
 from stagehold.ledger.across.pipelines import CheckpointHistory, PipelinesAtOnce
 from stagehold.ledger.across.sizes import Sizes
@@ -20,6 +20,7 @@ from stagehold.ledger.database.schema import (
     events,
     gate_results,
     partitions,
+    pins,
     positions,
     restores,
     transitions,
@@ -36,7 +37,7 @@ from stagehold.ledger.restores import Backfills, Restores
 from stagehold.ledger.runs import Runs
 
 Revision = tuple[int, ...]
-_APPENDED = (partitions, transitions, gate_results, events, positions, acceptances, waivers)
+_APPENDED = (partitions, transitions, gate_results, events, positions, acceptances, waivers, pins)
 
 
 class Ledger:
@@ -61,6 +62,7 @@ class Ledger:
         self.events = Events(database)
         self.acceptances = Acceptances(database)
         self.waivers = Waivers(database)
+        self.pins = Pins(database)
         self.restores = Restores(database)
         self.backfills = Backfills(database)
         self.checkpoints = Checkpoints(database)

@@ -421,6 +421,25 @@ class Acceptance:
 
 
 @dataclass(frozen=True)
+class Pin:
+    """Somebody's word that an interval keeps its outputs, whatever the pipeline's `retain` says; or, if it is not
+    ``pinned``, that it does so no more.
+    """
+
+    pipeline: str
+    interval: str
+    pinned: bool
+    said_by: str
+    reason: str
+    recorded_at: datetime
+
+    def __str__(self) -> str:
+        """Who said it, when and why."""
+        why = f": {self.reason}" if self.reason else ""
+        return f"by {self.said_by} at {self.recorded_at:%Y-%m-%d %H:%M} (UTC){why}"
+
+
+@dataclass(frozen=True)
 class Event:
     """One line of a run's history, for people; nothing is decided from it.
     Of a `TRACE` the subject is the attempt's id.
@@ -445,6 +464,7 @@ Fact = (
     | PartitionCount
     | Acceptance
     | Waiver
+    | Pin
     | Restore
     | Backfill
     | CheckpointRecord

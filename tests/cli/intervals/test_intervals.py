@@ -31,7 +31,7 @@ def nights(tmp_path):
 
 
 @pytest.fixture
-def command(nights) -> Command:
+def stagehold(nights) -> Command:
     settings = nights.settings
     env = {
         "STAGEHOLD_HOME": settings.home,
@@ -39,7 +39,12 @@ def command(nights) -> Command:
         "STAGEHOLD_PIPELINES": settings.pipelines,
         "STAGEHOLD_SUITES": settings.suites,
     }
-    return lambda *words: CliRunner().invoke(app, ["intervals", *words], env=env)
+    return lambda *words: CliRunner().invoke(app, words, env=env)
+
+
+@pytest.fixture
+def command(stagehold) -> Command:
+    return lambda *words: stagehold("intervals", *words)
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -97,6 +102,8 @@ def test_delete_shows_what_it_would_free_and_does_nothing_before_it_is_told_to(n
     [
         (["delete", PIPELINE, DAY, "2026-12-24", "--yes"], "no interval on record '2026-12-24'"),
         (["diff", PIPELINE, DAY, "2026-12-24"], "no interval on record '2026-12-24'"),
+        (["pin", PIPELINE, "2026-12-24"], f"no interval on record of {PIPELINE} '2026-12-24'"),
+        (["unpin", PIPELINE, DAY], f"no pinned interval of {PIPELINE} '{DAY}'"),
         (["list", "papers"], "There is no pipeline 'papers'"),
         (["delete", PIPELINE, "2026-13-01"], "is no date"),
     ],
@@ -106,3 +113,39 @@ def test_what_is_not_there_is_an_error_and_nothing_goes(nights, command, words, 
     assert refused.exit_code == 1
     assert told in refused.stderr
     assert nights.published(DAY) == nights.expected
+
+
+def test_pin_keeps_an_interval_until_unpin_and_the_list_says_why(nights, command):
+    pinned = document(command("pin", PIPELINE, DAY, f"{NEXT}T00:00:00Z", "--why", "the audit", "--by", "ann", "--json"))
+    assert [(one["interval"], one["pinned"], one["said_by"], one["released_before"]) for one in pinned["pins"]] == [
+        (DAY, True, "ann", 0),
+        (NEXT, True, "ann", 0),
+    ]
+    listed = document(command("list", PIPELINE, "--json"))["intervals"]
+    assert {one["interval"]: one["pin"]["reason"] for one in listed} == {DAY: "the audit", NEXT: "the audit"}
+    refused = command("delete", PIPELINE, DAY, "--yes")
+    assert refused.exit_code == 1
+    assert f"`stagehold intervals unpin {PIPELINE} {DAY}` lets it go." in refused.stderr
+    shown = command("unpin", PIPELINE, NEXT, "--why", "done")
+    assert "not pinned any more" in shown.stdout
+    shown = command("list", PIPELINE).stdout
+    assert f"{DAY} is pinned by ann at " in shown
+    assert f"{NEXT} is pinned" not in shown
+    assert nights.published(DAY) == nights.expected
+
+
+def test_a_pin_that_comes_too_late_says_so(nights, command):
+    for day in ("2026-11-22", "2026-11-23"):
+        nights.run(day)
+    shown = command("pin", PIPELINE, DAY)
+    assert f"{DAY}: 6 partitions were released before; a run that needs them computes them." in shown.stdout
+
+
+def test_collecting_garbage_says_what_a_pin_keeps(nights, command, stagehold):
+    command("pin", PIPELINE, DAY, "--why", "the audit", "--by", "ann")
+    for day in ("2026-11-22", "2026-11-23"):
+        nights.run(day)
+    shown = stagehold("gc", "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert f"kept: {PIPELINE} {DAY}: 6 files, " in shown.stdout
+    assert f"(UTC): the audit. `stagehold intervals unpin {PIPELINE} {DAY}` lets them go." in shown.stdout

@@ -25,7 +25,12 @@ pytestmark = pytest.mark.slow
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0015(connection) -> None:
+    connection.execute(text("DROP TABLE pins"))
+
+
 def undo_0014(connection) -> None:
+    undo_0015(connection)
     connection.execute(text("DROP TABLE backfills"))
     connection.execute(text("ALTER TABLE restores DROP COLUMN work_order"))
 

@@ -1,1 +1,1 @@
-"""How are intervals listed, compared and deleted by a command?"""
+"""How are intervals listed, compared, pinned and deleted by a command?"""

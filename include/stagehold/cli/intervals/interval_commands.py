@@ -1,4 +1,4 @@
-"""`stagehold intervals`: what is on record of each interval, how two differ, and how one is taken out."""
+"""`stagehold intervals`: what is on record of each interval, how two differ, and how one is kept or taken out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.cli.intervals.delete import delete
+from stagehold.cli.intervals.pin import pin, unpin
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from stagehold.run.intervals.interval_standings import KnownInterval, KnownStage
 
 intervals = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Intervals on record: list, compare and delete them."
+    no_args_is_help=True, rich_markup_mode=None, help="Intervals on record: list, compare, pin and delete them."
 )
-COLUMNS = ("interval", "state", "recorded", "run", "run state", "seconds", "partitions")
+COLUMNS = ("interval", "state", "pinned", "recorded", "run", "run state", "seconds", "partitions")
 DIFFERENCES = ("stage", "partitions", "rows", "size", "seconds", "equal", "made otherwise", "columns")
 Limit = Annotated[int, typer.Option("--limit", min=1, help="So many, those that were worked on last.")]
 One = Annotated[str, typer.Argument(metavar="INTERVAL", help="An interval, as `stagehold intervals list` shows it.")]
@@ -42,6 +43,9 @@ def list_intervals(pipeline: PipelineName, limit: Limit = 30, as_json: AsJson = 
         print_document({"pipeline": pipeline, "intervals": [asdict(one) for one in found]})
     elif found:
         print_table(f"intervals of {pipeline}", COLUMNS, [_row(one) for one in found])
+        for one in found:
+            if one.pin:
+                typer.echo(f"{one.interval} is pinned {one.pin}")
     else:
         typer.echo(f"Nothing is on record. `stagehold run {pipeline}` computes an interval.")
 
@@ -70,6 +74,8 @@ def diff(pipeline: PipelineName, interval: One, other: Other, as_json: AsJson = 
 
 
 intervals.command()(delete)
+intervals.command()(pin)
+intervals.command()(unpin)
 
 
 def _row(one: KnownInterval) -> Sequence[str]:
@@ -77,6 +83,7 @@ def _row(one: KnownInterval) -> Sequence[str]:
     return (
         one.interval,
         one.state,
+        "pinned" if one.pin else "",
         moment(one.recorded_at),
         run.run_id if run else "",
         run.state if run else "",

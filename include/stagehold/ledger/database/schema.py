@@ -25,7 +25,7 @@ from stagehold.model.records import AttemptState, FailureClass, RunState, Severi
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.model.standing import PartitionState
 
-SCHEMA_VERSION = "0014"
+SCHEMA_VERSION = "0015"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -274,6 +274,24 @@ waivers = Table(
         "Scope: somebody's word that data of one partition may be read though it does not meet an expectation. "
         "Lifetime: appended, never rewritten; of one expectation and the same data the row with the highest id counts. "
         "NULL: until, it holds for ever."
+    ),
+)
+
+pins = Table(
+    "pins",
+    metadata,
+    Column("id", _ROW_NUMBER, primary_key=True),
+    Column("pipeline", String(250), nullable=False),
+    Column("interval", String(250), nullable=False),
+    Column("pinned", Boolean, nullable=False),
+    Column("said_by", String(250), nullable=False),
+    Column("reason", FreeText, nullable=False),
+    Column("recorded_at", UtcTime, nullable=False),
+    Index(None, "pipeline", "interval", "id"),
+    sqlite_autoincrement=True,
+    comment=(
+        "Scope: somebody's word that an interval keeps its outputs, or does so no more. Lifetime: appended, never "
+        "rewritten; of an interval the row with the highest id counts. No column is ever NULL."
     ),
 )
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.records import Cell, PartitionRecord, Pin
 from stagehold.plan.garbage import Why
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.equipment.workplace import Workplace
@@ -60,6 +60,12 @@ class ClearedInterval:
     def stages(self) -> tuple[Stage, ...]:
         """Stages that may have a table."""
         return tuple(stage for stage in self.pipeline.stages if stage.output.may_have_table)
+
+    @property
+    def pin(self) -> Pin | None:
+        """What keeps its outputs now, if anything does."""
+        interval = self.request.interval
+        return self.ledger.pins.holding(self.pipeline.name, [interval]).get(interval)
 
     def __str__(self) -> str:
         return f"{self.pipeline.name} {self.request.interval}"

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import uuid4
 
+from rich.filesize import decimal
+
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
 from stagehold.errors import StageholdError
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.history import Forgotten, WithoutOldFiles
+from stagehold.model.records import Pin
 from stagehold.plan.garbage import Why
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import (
@@ -20,7 +23,7 @@ from stagehold.run.clearing.interval_garbage import (
     find_all_garbage,
     superseded_left,
 )
-from stagehold.run.clearing.output_release import end_of, intervals_to_release
+from stagehold.run.clearing.output_release import end_of, intervals_over_now
 from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.lease.lease_holder import this_process
@@ -36,12 +39,30 @@ MAINTENANCE = "maintenance"  # the lease of who collects garbage
 
 
 @dataclass(frozen=True)
+class KeptByPin:
+    """Outputs of an interval that `retain` lets go, and that stay since it is pinned."""
+
+    pipeline: str
+    interval: str
+    files: int
+    bytes: int
+    pin: Pin
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pipeline} {self.interval}: {self.files} files, {decimal(self.bytes)}: pinned {self.pin}. "
+            f"`stagehold intervals unpin {self.pipeline} {self.interval}` lets them go."
+        )
+
+
+@dataclass(frozen=True)
 class Collected:
-    """What went, or would, and what was passed over, each with its reason. ``archived`` are runs that the lake keeps
-    before the ledger forgets their history.
+    """What went, or would, what ``kept`` its place, and what was passed over, each with its reason. ``archived`` are
+    runs that the lake keeps before the ledger forgets their history.
     """
 
     cleared: tuple[Cleared, ...]
+    kept: tuple[KeptByPin, ...]
     archived: tuple[str, ...]
     forgotten: Forgotten
     chronicle: Compaction
@@ -64,10 +85,11 @@ class Collector:
         """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are
         passed over, and those of which nobody can say what is needed.
         """
-        cleared, passed_over = list[Cleared](), list[str]()
+        cleared, kept, passed_over = list[Cleared](), list[KeptByPin](), list[str]()
         places = tuple(self._places(pipelines))
-        for place, due in places:
+        for place, due, pin in places:
             try:
+                kept.extend(_kept(place, pin) if pin else ())
                 cleared.extend(self._of_interval(place, due=due))  # whatever went before the error as well
             except StageholdError as error:
                 passed_over.append(f"{place}: {error}")
@@ -76,11 +98,12 @@ class Collector:
         archived = ledger.history.runs_to_forget(self.older_than)
         if not self.dry_run:
             archive_runs(archived, ledger, settings.lake_uri)
-        without_old_files = self._without_old_files([place for place, _ in places])
+        without_old_files = self._without_old_files([place for place, *_ in places])
         forgotten = ledger.history.forget(self.older_than, without_old_files, dry_run=self.dry_run)
         compaction = compact(files_at(settings.lake_uri), ledger, self.older_than, dry_run=self.dry_run)
         return Collected(
             cleared=(*cleared, *(_swept(sweep) for sweep in sweeps if sweep.strays)),
+            kept=tuple(kept),
             archived=archived,
             forgotten=forgotten,
             chronicle=compaction,
@@ -91,14 +114,16 @@ class Collector:
             ),
         )
 
-    def _places(self, pipelines: Sequence[Pipeline]) -> Iterator[tuple[ClearedInterval, bool]]:
-        """Every interval, and whether its outputs are to be released."""
+    def _places(self, pipelines: Sequence[Pipeline]) -> Iterator[tuple[ClearedInterval, bool, Pin | None]]:
+        """Every interval, whether its outputs are to be released, and what keeps them if they would be."""
         for pipeline in pipelines:
             ledger = self.workplace.ledger
             runs = ledger.runs.newest_of_intervals(pipeline.name)
-            over = () if pipeline.release is ReleasePolicy.KEEP else intervals_to_release(pipeline, runs, ledger)
+            over = {} if pipeline.release is ReleasePolicy.KEEP else intervals_over_now(pipeline, runs, ledger)
             for run in runs:
-                yield ClearedInterval.of(pipeline, run.interval, self.workplace), run.interval in over
+                pin = over.get(run.interval)
+                place = ClearedInterval.of(pipeline, run.interval, self.workplace)
+                yield place, run.interval in over and pin is None, pin
 
     def _without_old_files(self, places: Sequence[ClearedInterval]) -> WithoutOldFiles:
         upto = self.workplace.ledger.partitions.highest_id()  # before the files are looked at: runs go on meanwhile
@@ -121,6 +146,13 @@ class Collector:
         names = {one.stage.name for one in found}
         with place.held(names) as hearts:
             return delete_garbage(place, names, hearts, self.older_than)
+
+
+def _kept(place: ClearedInterval, pin: Pin) -> Iterator[KeptByPin]:
+    found = [one for one in end_of(place).announced() if one.why is Why.RELEASED]
+    if found:
+        files, size = sum(one.files for one in found), sum(one.bytes for one in found)
+        yield KeptByPin(place.pipeline.name, place.request.interval, files, size, pin)
 
 
 def _not_compacted(compaction: Compaction) -> Iterator[str]:

@@ -22,7 +22,7 @@ from stagehold.checkpoints.releasing import (
 from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionRecord, Run, RunState
+from stagehold.model.records import PartitionRecord, Pin, Run, RunState
 from stagehold.plan.garbage import Why
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage, find_all_garbage
@@ -60,20 +60,24 @@ def _due(request: RunRequest, workplace: Workplace) -> Iterator[Release]:
     if pipeline.release is ReleasePolicy.AT_ONCE:
         yield _release_at_once(request, workplace)
     if pipeline.release is not ReleasePolicy.KEEP and ledger.runs.get(request.run_id).state is RunState.FINISHED:
-        over = intervals_to_release(pipeline, ledger.runs.newest_of_intervals(pipeline.name), ledger)
-        for interval in over[:LOOKED_AT]:
+        over = intervals_over_now(pipeline, ledger.runs.newest_of_intervals(pipeline.name), ledger)
+        for interval in [one for one, pin in over.items() if pin is None][:LOOKED_AT]:
             yield end_of(ClearedInterval.of(pipeline, interval, workplace))
 
 
-def intervals_to_release(pipeline: Pipeline, newest_runs: Sequence[Run], ledger: Ledger) -> tuple[str, ...]:
-    """Intervals whose outputs go now; most of them have none any more."""
+def intervals_over_now(pipeline: Pipeline, newest_runs: Sequence[Run], ledger: Ledger) -> Mapping[str, Pin | None]:
+    """Intervals whose outputs `retain` lets go, each with the pin that keeps them all the same, if there is one; most
+    of them have no outputs any more. What is pinned takes its place among the others, so that they go as they would.
+    """
     sizes: dict[str, int] = defaultdict(int)
     if pipeline.retain.bytes is not None:
         stages = releasable_stages(pipeline)
         for one in ledger.partitions.figures(pipeline.name, [run.interval for run in newest_runs]):
             if one.stage in stages and one.state.readable:
                 sizes[one.interval] += one.bytes
-    return intervals_over(newest_runs, pipeline.retain, sizes, datetime.now(UTC))
+    pins = ledger.pins.holding(pipeline.name)
+    over = intervals_over(newest_runs, pipeline.retain, sizes, datetime.now(UTC))
+    return {interval: pins.get(interval) for interval in over}
 
 
 def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:
@@ -121,15 +125,18 @@ class Release:
         return self.place.cleared(stage, Why.RELEASED, files, size)
 
     def carry_out(self) -> tuple[Cleared, ...]:
-        """Gives what was deleted. A crash between the ledger's word and the deleting leaves files to `stagehold gc`.
+        """Gives what was deleted: nothing of an interval that is pinned. A crash between the ledger's word and the
+        deleting leaves files to `stagehold gc`.
 
         :raises LeaseHeld: somebody computes or reads what is to be released.
         :raises CheckpointCorrupt: nobody knows what a checkpoint needs; it is released, and nothing of it is deleted.
         """
-        stages = self._stages
+        stages = self._stages if self.place.pin is None else frozenset[str]()
         if not stages:
             return ()
         with self.place.held(stages) as hearts:
+            if self.place.pin is not None:  # since then
+                return ()
             dropped = IntervalCheckpoints(self.place).drop_all() if self.with_checkpoints else ()
             released = self._record(hearts)
             self.place.workplace.faults.reach(ClearingPoint.RELEASED, self.place.pipeline.name)

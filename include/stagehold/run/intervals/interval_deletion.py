@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from stagehold.checkpoints.releasing import as_released
-from stagehold.errors import CommitterRefused, IntervalNeeded, UnknownName
+from stagehold.errors import CommitterRefused, IntervalNeeded, IntervalPinned, UnknownName
 from stagehold.lake.available import present_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.commit.staged_committer import StagedCommitter
@@ -83,10 +83,12 @@ class IntervalDeletion:
     def refuse(self, together: Sequence[str] = ()) -> None:
         """:param together: intervals that are deleted before this one.
 
+        :raises IntervalPinned: somebody pinned it.
         :raises IntervalNeeded: a later interval goes on with what this one keeps.
         :raises CommitterRefused: a commit of ours could get lost in a table.
         """
         own = self.place.request.interval
+        self._refuse_pinned()
         for stage in self.place.pipeline.stages:
             later = later_intervals(self.place.pipeline, stage, own, self.place.ledger) if stage.state else ()
             needing = [one for one in later if one not in together and self._is_there(stage, one)]
@@ -100,17 +102,23 @@ class IntervalDeletion:
         """Gives what was deleted. It may be repeated after a crash: rows leave their tables first, so whatever is left
         is still on record, and a run would compute again what is gone.
 
+        :raises IntervalPinned: somebody has pinned it meanwhile.
         :raises LeaseHeld: somebody works on the interval.
         :raises CheckpointCorrupt: nobody knows what a checkpoint needs; rows are gone then, and files stay.
         """
         place, names = self.place, {stage.name for stage in self.place.stages}
         with place.held(names) as hearts:
+            self._refuse_pinned()
             dropped = IntervalCheckpoints(place).drop_all()
             for region in stage_regions(place.pipeline):
                 self._take_out(region, hearts)
             place.workplace.faults.reach(ClearingPoint.TAKEN_OUT, place.pipeline.name)
             self._record(hearts)
             return (*dropped, *delete_garbage(place, names, hearts, datetime.now(UTC)))
+
+    def _refuse_pinned(self) -> None:
+        if pin := self.place.pin:
+            raise IntervalPinned(pin.pipeline, pin.interval, str(pin))
 
     def _take_out(self, region: Region, hearts: Mapping[str, Heartbeat]) -> None:
         """Attempts that still think that the region is theirs are kept out of each table first."""

@@ -10,7 +10,7 @@ from datetime import datetime
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import Run
+from stagehold.model.records import Pin, Run
 from stagehold.model.standing import IntervalState, PartitionState, Standing, together
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.spec.pipeline import Pipeline
@@ -34,7 +34,9 @@ class KnownStage:
 
 @dataclass(frozen=True)
 class KnownInterval:
-    """``run`` is the newest one; there is none in the ledger of what was taken over from elsewhere."""
+    """``run`` is the newest one; there is none in the ledger of what was taken over from elsewhere. ``pin`` keeps its
+    outputs, if it is pinned.
+    """
 
     interval: str
     state: IntervalState
@@ -42,6 +44,7 @@ class KnownInterval:
     stages: tuple[KnownStage, ...]
     recorded_at: datetime
     run: Run | None
+    pin: Pin | None
 
 
 def standings(
@@ -85,6 +88,7 @@ def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tu
     figures, runs = ledger.partitions.figures(pipeline.name, keys), ledger.runs.newest_of_intervals(pipeline.name)
     newest = {run.interval: run for run in runs}
     found = standings({pipeline.name: pipeline}, [(pipeline.name, key) for key in keys], ledger)
+    pins = ledger.pins.holding(pipeline.name, keys)
     return tuple(
         _known(
             pipeline,
@@ -92,17 +96,23 @@ def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tu
             found[pipeline.name, key],
             [one for one in figures if one.interval == key],
             newest.get(key),
+            pins.get(key),
         )
         for key in keys
     )
 
 
 def _known(
-    pipeline: Pipeline, interval: str, stages: Standings, figures: Sequence[StateFigures], run: Run | None
+    pipeline: Pipeline,
+    interval: str,
+    stages: Standings,
+    figures: Sequence[StateFigures],
+    run: Run | None,
+    pin: Pin | None,
 ) -> KnownInterval:
     standing, last = together(stages.values()), max(one.recorded_at for one in figures)
     known = tuple(_stages(pipeline, stages, figures))
-    return KnownInterval(interval, standing.state, str(standing), known, last, run)
+    return KnownInterval(interval, standing.state, str(standing), known, last, run, pin)
 
 
 def _stages(pipeline: Pipeline, stages: Standings, figures: Sequence[StateFigures]) -> Iterator[KnownStage]:
