@@ -145,6 +145,57 @@ def test_what_is_set_is_in_force_when_rows_are_computed_and_not_later(spark, wat
     assert call.at_once
 
 
+ZONE = "spark.sql.session.timeZone"
+SET_BACK = {
+    "unset": lambda spark: spark.conf.unset(ZONE),
+    "reset": lambda spark: spark.sql(f"RESET {ZONE}"),
+    "set as before": lambda spark: spark.conf.set(ZONE, "UTC"),
+    "set otherwise": lambda spark: spark.sql("SET TIME ZONE 'Asia/Tokyo'"),
+}
+
+
+def hours(spark):
+    return spark.range(1).selectExpr("hour(timestamp_seconds(id)) AS h")
+
+
+@pytest.mark.parametrize("back", SET_BACK.values(), ids=SET_BACK)
+@pytest.mark.parametrize("later", [lambda frame: frame, lambda frame: frame.where("h >= 0")], ids=["as it is", "more"])
+def test_a_frame_that_is_made_under_a_setting_which_is_set_back_is_refused(spark, watch, back, later):
+    with watch.calling("s", []) as call:
+        spark.conf.set(ZONE, "Asia/Kolkata")
+        frame = hours(spark)
+        back(spark)
+        with pytest.raises(StageContractBroken, match=r"timeZone \(`set` at .*makes a frame.*before it returns"):
+            call.bound(later(frame))
+
+
+def test_a_view_made_under_a_setting_which_is_set_back_is_refused(spark, watch):
+    with watch.calling("s", []) as call:
+        spark.conf.set(ZONE, "Asia/Kolkata")
+        hours(spark).createOrReplaceTempView("hours")
+        spark.conf.unset(ZONE)
+        with pytest.raises(StageContractBroken, match="makes a frame"):
+            call.bound(spark.table("hours"))
+
+
+def test_what_is_computed_before_a_setting_is_set_back_has_it(spark, watch):
+    frame = spark.range(1)
+    with watch.calling("s", [frame]) as call:
+        spark.conf.set(ZONE, "Asia/Kolkata")
+        kept, (answer,) = hours(spark).localCheckpoint(), hours(spark).first()
+        spark.conf.unset(ZONE)
+        rows = call.settled(call.bound(kept.crossJoin(frame.withColumn("answer", F.lit(answer)))), read_on=False)
+    assert rows.first()["h"] == answer == 5
+
+
+def test_a_setting_that_changes_no_result_may_be_set_back(spark, watch):
+    with watch.calling("s", [], changes_results=[ZONE].__contains__) as call:
+        spark.conf.set("spark.sql.shuffle.partitions", "3")
+        frame = hours(spark)
+        spark.conf.unset("spark.sql.shuffle.partitions")
+        assert call.settled(call.bound(frame), read_on=False).count() == 1
+
+
 @pytest.mark.parametrize("act", WRITES.values(), ids=WRITES)
 def test_to_write_is_refused_before_anything_is_written(spark, watch, tmp_path, act):
     path = tmp_path / str(uuid4())

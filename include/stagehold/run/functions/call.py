@@ -94,7 +94,9 @@ class StageCaller:
         declared = {name: os.environ.get(name) for name in self._pipeline.reads_of(stage).env}
         packed = partial(with_environment, declared) if declared else None
         may_write = self._pipeline.effects_of(stage) is Effects.ALLOWED
-        with self._watch.calling(stage.name, given, packed=packed, may_write=may_write) as watched:
+        with self._watch.calling(
+            stage.name, given, packed=packed, may_write=may_write, changes_results=RESULT_SETTINGS.__contains__
+        ) as watched:
             self._set_meanwhile(stage, in_force)
             with reporting_code(stage, self._project, lambda: own.partitions):
                 frame = function(own, **arguments)

@@ -8,7 +8,7 @@ given the view's plan along, as `spark.sql(text, name=frame)` does.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 from stagehold.code.sql_tables import tables_in, views_in
@@ -26,7 +26,7 @@ from stagehold.spark.calls.sql_text import (
     with_views,
 )
 from stagehold.spark.calls.touches import Habit, Touch, sql_of
-from stagehold.spark.connect import copy_of, frame_of, kept_by_spark, parts_of, plan_id, plan_message
+from stagehold.spark.connect import all_settings, copy_of, frame_of, kept_by_spark, parts_of, plan_id, plan_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -47,9 +47,22 @@ _REFUSED = {
 _numbers = count(1)  # one name is never given twice in a process: a plan may hold plans of earlier calls
 
 
+_SET_BACK = (
+    "its function {set}, makes a frame that it returns, and {back} before it returns. Spark computes the frame "
+    "afterwards, without the setting. Leave it set, since it ends with the call anyway; or declare it with `spark:` of "
+    "the stage; or end that frame with `.localCheckpoint()`, which computes it at once"
+)
+_HAS_ITS_ROWS = ("cached_remote_relation", "local_relation", "cached_local_relation", "chunked_cached_local_relation")
+
+
+def any_setting(_: str) -> bool:
+    """Takes each setting for one that can change results."""
+    return True
+
+
 class FunctionCall:
-    """One call of a stage's function, while it goes on and afterwards; or the import of its modules, if ``at_top`` is
-    given, which says of a setting whether it can change results.
+    """One call of a stage's function, while it goes on and afterwards; or the import of its modules, which is what
+    happens ``at_top``. ``changes_results`` says of a setting whether it can change results.
     """
 
     def __init__(
@@ -59,18 +72,17 @@ class FunctionCall:
         state: SessionState,
         *,
         may_write: bool = False,
-        at_top: Callable[[str], bool] | None = None,
+        changes_results: Callable[[str], bool] = any_setting,
+        at_top: bool = False,
     ) -> None:
         self.touches: list[Touch] = []
         self.names = names
         self.at_once = False  # whether its frames have to be computed before it ends
         self._stage, self._state = stage, state
-        self._may_write, self._at_top = may_write, at_top
+        self._may_write, self._changes_results, self.is_at_top = may_write, changes_results, at_top
         self._refused: StageContractBroken | None = None
-
-    @property
-    def is_at_top(self) -> bool:
-        return self._at_top is not None
+        # For each change of settings: the newest plan made before it, the settings until then, and what changed them.
+        self._changes: list[tuple[int, Mapping[str, str], Touch]] = []
 
     @property
     def reads(self) -> Mapping[tuple[ReadKind, str], str]:
@@ -88,11 +100,30 @@ class FunctionCall:
     def _refuses(self, touch: Touch) -> bool:
         if touch.habit is Habit.WRITES:
             return not self._may_write
-        if self._at_top is None:
+        if not self.is_at_top:
             return False
         settings = touch.subject.split(", ") if touch.subject else []
-        sets = touch.habit is Habit.SETS and (not settings or any(map(self._at_top, settings)))
+        sets = touch.habit is Habit.SETS and (not settings or any(map(self._changes_results, settings)))
         return sets or touch.habit is Habit.NAMES
+
+    def note_change(self, newest_plan: int, settings: Mapping[str, str]) -> None:
+        """Note that the last touch changes what were the settings when plans up to ``newest_plan`` were made."""
+        self._changes.append((newest_plan, self._of_results(settings), self.touches[-1]))
+
+    def _of_results(self, settings: Mapping[str, str]) -> Mapping[str, str]:
+        return {name: value for name, value in settings.items() if self._changes_results(name)}
+
+    def _check_settings(self, message: Any, frame: DataFrame) -> None:
+        """:raises StageContractBroken: a part of the frame was made while a setting was in force that the function has
+        set back since. Whoever moves a job from a classic session means that the part has been planned by then.
+        """
+        if len(self._changes) < 2:
+            return
+        now, made = self._of_results(all_settings(frame.sparkSession)), set(_made(message))
+        for (since, _, began), (until, settings, ended) in pairwise(self._changes):
+            if settings != now and any(since < plan <= until for plan in made):
+                self._refused = StageContractBroken(self._stage, _SET_BACK.format(set=began, back=ended))
+                raise self._refused
 
     def check_top(self) -> None:
         """:raises StageContractBroken: what a module does at its top cannot hold for its own functions alone."""
@@ -120,15 +151,27 @@ class FunctionCall:
         return kept_by_spark(bound, now=True) if self.at_once else bound
 
     def bound(self, frame: DataFrame) -> DataFrame:
-        """The frame with what its names mean now; itself where there is nothing to put in."""
+        """The frame with what its names mean now; itself where there is nothing to put in.
+
+        :raises StageContractBroken: it was made under a setting that the function has set back.
+        """
         message = plan_message(frame)
         copy = copy_of(message)
         self.names.bind(copy)
+        self._check_settings(copy, frame)
         if copy == message:
             return frame
         made = frame_of(copy, frame.sparkSession)
         self.names.closed.add(plan_id(made))
         return made
+
+
+def _made(message: Any) -> Iterator[int]:
+    """Ids of the plans in a message that are computed later."""
+    if message.DESCRIPTOR.name == "Relation" and message.WhichOneof("rel_type") not in _HAS_ITS_ROWS:
+        yield message.common.plan_id
+    for part in parts_of(message):
+        yield from _made(part)
 
 
 class Names:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from grpc import StreamUnaryClientInterceptor, UnaryUnaryClientInterceptor  # type: ignore[import-untyped]
 
 from stagehold.model.keys.compute_key import ReadKind, digest
-from stagehold.spark.calls.function_call import FunctionCall, Names
+from stagehold.spark.calls.function_call import FunctionCall, Names, any_setting
 from stagehold.spark.calls.session_state import SessionState
 from stagehold.spark.calls.side_files import calling_line, files_opened
 from stagehold.spark.calls.sql_text import SqlStatement, statement, with_functions
@@ -83,14 +83,17 @@ class SessionWatch:
         *,
         packed: Callable[[bytes], bytes] | None = None,
         may_write: bool = False,
-        at_top: Callable[[str], bool] | None = None,
+        changes_results: Callable[[str], bool] = any_setting,
+        at_top: bool = False,
     ) -> Iterator[FunctionCall]:
         """Watch a block in which the function of ``stage`` is called with the frames ``given``.
 
         :param packed: what is sent in the place of a pickled Python function.
         """
         names = Names([plan_id(frame) for frame in given], packed)
-        call = FunctionCall(stage, names, self._state, may_write=may_write, at_top=at_top)
+        call = FunctionCall(
+            stage, names, self._state, may_write=may_write, changes_results=changes_results, at_top=at_top
+        )
         with files_opened(self._project) as opened:
             self._call = call
             try:
@@ -107,7 +110,7 @@ class SessionWatch:
 
         :raises StageContractBroken: one does at its top what only a function may.
         """
-        with self.calling(stage, (), at_top=changes_results) as call:
+        with self.calling(stage, (), changes_results=changes_results, at_top=True) as call:
             yield
             call.check_top()
 
@@ -154,7 +157,7 @@ class SessionWatch:
         if habit:
             subject = subject_of_execution(request.plan)
             call.note(Touch(habit, *self._asked_by(subject)))
-            self._before(call.names, bound.plan, habit)
+            self._before(call, bound.plan, habit)
         if habit is Habit.KEEPS and bound.plan.HasField("root"):
             bound.plan.root.catalog.current_catalog.SetInParent()
         return bound
@@ -183,7 +186,11 @@ class SessionWatch:
         changed = changed_settings(operation) if self._call else ()
         if self._call and changed:
             self._call.note(Touch(Habit.SETS, *self._asked_by(", ".join(changed))))
-            self._aside(self._state.note_settings)
+            self._note_change(self._call)
+
+    def _note_change(self, call: FunctionCall) -> None:
+        self._aside(self._state.note_settings)
+        self._aside(lambda: call.note_change(self._newest_plan(), all_settings(self._spark)))
 
     def on_artifact(self, name: str) -> None:
         """Large literal frames are sent as artifacts of their own, which is no habit."""
@@ -198,19 +205,19 @@ class SessionWatch:
         called, place = calling_line(self._project)
         return called, subject, place
 
-    def _before(self, names: Names, plan: Any, habit: Habit) -> None:
+    def _before(self, call: FunctionCall, plan: Any, habit: Habit) -> None:
         """What has to be known of the session before a command changes it, and what has to hold while it runs."""
         if habit is Habit.NAMES:
-            self._name(names, plan)
+            self._name(call.names, plan)
         elif habit is Habit.REGISTERS:
-            self._register(names, plan.command)
+            self._register(call.names, plan.command)
         elif habit is Habit.SETS:
-            self._aside(self._state.note_settings)
+            self._note_change(call)
             found = statement(sql_of(plan.command.sql_command)) if plan.HasField("command") else None
             if found is None or found.verb == "USE":
                 self._aside(self._state.note_schema)
             elif found.name and found.verb != "SET":
-                self._define(names, plan.command.sql_command, found)
+                self._define(call.names, plan.command.sql_command, found)
         elif plan.HasField("command") and plan.command.HasField("checkpoint_command"):
             self._aside(lambda: self._state.set_meanwhile(WITHOUT_CONSTRAINTS, ()))
 
