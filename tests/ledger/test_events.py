@@ -23,3 +23,11 @@ def test_the_trace_of_a_failure_is_kept_beside_the_runs_history(ledger):
     assert ledger.events.of_run("run-1") == (event("one"),)
     assert ledger.events.traces("run-1") == {"attempt-1": "Traceback ..."}
     assert ledger.events.traces("run-2") == {}
+
+
+def test_events_of_a_kind_are_found_alone(ledger):
+    healed = replace(event("two"), kind="healed")
+    for one in (event("one"), healed, replace(healed, run_id="run-2")):
+        ledger.events.append(one)
+    assert ledger.events.of_kind("run-1", "healed") == (healed,)
+    assert ledger.events.of_kind("run-3", "healed") == ()

@@ -1,10 +1,11 @@
 """What Airflow's scheduler notes in the ledger and in the run's own note when it starts a run, since tasks are not told
-of backfills.
+of backfills, and what it adds to the note when the run ends, since tasks cannot write it.
 
 It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given and that run's
-backfill, and asks the ledger nothing for runs that are not restored. Which checkpoint a name stands for is left to the
-run's first task, since that means reading the lake (`run/planning/named_snapshots.py`). Airflow logs what it raises and
-goes on; `run/planning/restoring.py` says what tasks do then.
+backfill. It asks the ledger nothing for a run that starts and is not restored, and of one that ends its events. Which
+checkpoint a name stands for is left to the run's first task, since that means reading the lake
+(`run/planning/named_snapshots.py`). Airflow logs what it raises and goes on; `run/planning/restoring.py` says what
+tasks do then.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, asked_restore, order_asked
+from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.context.settled_wish import REMARKS, noted, settled_wish
 from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors.request_errors import InvalidInterval, InvalidParameter
-from stagehold.run.planning.restoring import why_all_is_computed
+from stagehold.run.planning.restoring import healed_in, why_all_is_computed
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline
 
@@ -34,8 +36,7 @@ def note_start(dag_run: DagRun) -> None:
 
     What was left aside of the wish is in the run's note before anything that may fail is done.
     """
-    dag: Any = dag_run.dag
-    if dag is None or not any(task.task_type == RegionOperator.__name__ for task in dag.tasks):
+    if not _is_ours(dag_run):
         return
     remarks = _settle(dag_run)
     asked = _asked(dag_run)
@@ -44,6 +45,22 @@ def note_start(dag_run: DagRun) -> None:
         pipeline = find_pipeline(pipeline_named(_region_task(dag_run)), settings)
         with open_ledger(settings) as ledger:
             _remark(dag_run, [*remarks, *_note_restore(dag_run, asked, pipeline, ledger)])
+
+
+def note_end(dag_run: DagRun) -> None:
+    """Add which outputs the run had to compute again only since they were released."""
+    if not _is_ours(dag_run) or dag_run.start_date is None:
+        return
+    with open_ledger(_settings(dag_run)) as ledger:
+        told = healed_in(ledger_run_id(dag_run.dag_id, dag_run.run_id), dag_run.start_date, ledger)
+    note = noted(dag_run.note, told)
+    if note != dag_run.note:
+        dag_run.note = note
+
+
+def _is_ours(dag_run: DagRun) -> bool:
+    dag: Any = dag_run.dag
+    return dag is not None and any(task.task_type == RegionOperator.__name__ for task in dag.tasks)
 
 
 def _settle(dag_run: DagRun) -> Sequence[str]:

@@ -32,8 +32,8 @@ OVERVIEW_PAGE = {
 }
 
 
-class RunStarts:
-    """Listens to the scheduler."""
+class RunStartsAndEnds:
+    """Listens to the scheduler, and to whoever marks a run by hand."""
 
     @hookimpl
     def on_dag_run_running(self, dag_run: DagRun) -> None:
@@ -42,12 +42,26 @@ class RunStarts:
 
         note_start(dag_run)
 
+    @hookimpl
+    def on_dag_run_success(self, dag_run: DagRun) -> None:
+        """Called before Airflow commits the state."""
+        from stagehold.airflow.listener import note_end
+
+        note_end(dag_run)
+
+    @hookimpl
+    def on_dag_run_failed(self, dag_run: DagRun) -> None:
+        """The same."""
+        from stagehold.airflow.listener import note_end
+
+        note_end(dag_run)
+
 
 class StageholdPlugin(AirflowPlugin):
     """Loaded in every task process, so what it registers is only imported by the process that uses it."""
 
     name = "stagehold"
-    listeners = [RunStarts()]  # noqa: RUF012
+    listeners = [RunStartsAndEnds()]  # noqa: RUF012
     react_apps = [RUN_PAGE, PIPELINE_PAGE, OVERVIEW_PAGE]  # noqa: RUF012  (the base class declares a plain list)
 
     @property

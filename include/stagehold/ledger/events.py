@@ -44,6 +44,11 @@ class Events:
         query = select(events).where(events.c.run_id == run_id, events.c.kind == kind).order_by(events.c.id.desc())
         return read_one(self._database, Event, query.limit(1))
 
+    def of_kind(self, run_id: str, kind: str) -> tuple[Event, ...]:
+        """The run's events of that kind, in order."""
+        query = select(events).where(events.c.run_id == run_id, events.c.kind == kind).order_by(events.c.id)
+        return read_all(self._database, Event, query)
+
     def traces(self, run_id: str) -> Mapping[str, str]:
         """The whole story of each failure of the run that has one, by attempt id."""
         query = (

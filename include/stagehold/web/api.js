@@ -80,6 +80,9 @@ const older = (before) => (before === null ? undefined : { before });
 export const fetchIntervals = (dagId, before, known) =>
   fetchUnlessKnown(dagUrl(dagId, "intervals", older(before)), known);
 
+/** @type {(dagId: string, wish: Api.PinRequest) => Promise<Api.PinAnswer>} */
+export const pinIntervals = (dagId, wish) => post(dagUrl(dagId, "pins"), wish);
+
 // Which of those would come out differently now.
 /** @type {(dagId: string, before: string | null, known: Tag) => Promise<Fresh<Api.Staleness>>} */
 export const fetchStale = (dagId, before, known) => fetchUnlessKnown(dagUrl(dagId, "stale", older(before)), known);

@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, literal, select, true
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
-from stagehold.ledger.database.schema import attempts, gate_results, partitions, runs
+from stagehold.ledger.database.schema import attempts, gate_results, partitions, pins, runs
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import (
     Attempt,
@@ -60,7 +60,7 @@ def emptied_ledger() -> Iterator[Ledger]:
 
 def _empty() -> None:
     with Database(load_settings().ledger_url).writing() as connection:
-        for table in (runs, attempts, partitions, gate_results):
+        for table in (runs, attempts, partitions, gate_results, pins):
             connection.execute(delete(table).where(table.c.pipeline == PIPELINE))
 
 

@@ -65,12 +65,12 @@ def test_the_grid_has_every_cell_with_why_it_runs_and_what_that_costs(shown):
     found = answer.json()
     assert set(found) == {
         *("pipeline", "first", "last", "only", "stages", "restore_from_stage", "token", "intervals", "runs", "reuses"),
-        *("seconds", "saved_seconds", "unknown", "refusal", "along"),
+        *("seconds", "saved_seconds", "unknown", "refusal", "along", "released"),
     }
     assert (found["pipeline"], found["only"], found["restore_from_stage"], found["refusal"]) == (DAG, None, None, None)
     cells = {one["interval"]: {cell["stage"]: cell for cell in one["cells"]} for one in found["intervals"]}
     assert {key: sum(cell["runs"] for cell in some.values()) for key, some in cells.items()} == {DONE: 0, **RUNS}
-    assert found["runs"] == sum(RUNS.values())
+    assert (found["runs"], found["released"]) == (sum(RUNS.values()), None)
     half = cells[HALF]["orders_by_customer"]
     assert (half["state"], half["partitions"], half["runs"], half["reuses"]) == ("failed", 16, 11, 5)
     assert [reason["partitions"] for reason in half["reasons"]] == ["0-4", "5-15"]

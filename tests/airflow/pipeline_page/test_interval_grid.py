@@ -49,7 +49,9 @@ def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=
     for one in found:
         counts[one.state] += one.partitions
     stages = {one.stage: Standing.of(one, counts) for one in declared_stages(with_counts(pipeline, decided or {}))}
-    facts = IntervalFacts(known, (DAY,), 1, None, {DAY: run}, found, tried, {(DAY, "orders"): warned}, {DAY: stages})
+    facts = IntervalFacts(
+        known, (DAY,), 1, None, {DAY: run}, found, tried, {(DAY, "orders"): warned}, {DAY: stages}, {}
+    )
     ((row,), (column,)) = interval_page(facts).intervals, interval_page(facts).stages
     assert (column.name, column.region, row.run.active) == ("orders", "orders", active)
     return row.cells[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -280,6 +281,42 @@ def test_a_range_that_is_chosen_in_the_grid_is_planned_and_started_with_one_butt
         "max_active": 4,
         "token": "first",
     }
+
+
+def test_a_plan_says_what_was_released_and_is_needed(tab, answers):
+    _, given = answers
+    told = f"restores from orders; customer of {day(40)} was released: 16 partitions, about 40 s"
+    given += [(200, plan_of(planned(40, 16)) | {"released": told})]
+    card = tab.get_by_test_id("backfill")
+    card.get_by_label("From", exact=True).fill(day(40))
+    card.get_by_label("To", exact=True).fill(day(40))
+    card.get_by_role("button", name="Show the plan").click()
+    expect(card.get_by_test_id("backfill-released")).to_have_text(told)
+
+
+@pytest.fixture
+def unpinned(made):
+    yield
+    held = made.pins.holding(PIPELINE)
+    if held:
+        made.pins.record([replace(one, pinned=False, recorded_at=datetime.now(UTC)) for one in held.values()])
+
+
+def test_a_range_that_is_chosen_in_the_grid_is_pinned_and_let_go_again(tab, made, unpinned):
+    first, second = day(DAYS - 2), day(DAYS - 1)
+    tab.get_by_test_id(f"interval-{first}").click()
+    tab.get_by_test_id(f"interval-{second}").click(modifiers=["Shift"])
+    pinning = tab.get_by_test_id("pinning")
+    pinning.get_by_label("Why they are pinned").fill("the audit")
+    pinning.get_by_role("button", name="Pin 2 intervals").click()
+    expect(pinning.get_by_role("button", name="Unpin 2 intervals")).to_be_enabled()
+    mark = tab.get_by_test_id(f"row-{first}").get_by_test_id("pin")
+    expect(mark).to_have_attribute("title", re.compile("^pinned by .*: the audit$"))
+    expect(tab.get_by_test_id("legend")).to_contain_text("pinned: keeps its outputs")
+    assert {one.reason for one in made.pins.holding(PIPELINE, [first, second]).values()} == {"the audit"}
+    pinning.get_by_role("button", name="Unpin 2 intervals").click()
+    expect(mark).to_have_count(0)
+    assert made.pins.holding(PIPELINE) == {}
 
 
 def test_nights_that_never_ran_are_chosen_by_date_and_a_plan_that_changed_is_shown_anew(tab, answers):

@@ -196,3 +196,55 @@ def test_a_hundred_thousand_partitions_and_a_thousand_intervals_are_told_briefly
     assert (newest["counts"], newest["wanted"]) == ({"consumable": SPLITS}, SPLITS)  # as many as are declared
     assert max(taken) < 5, taken  # far above what it takes, for machines that have other work
     assert max(taken[2:4]) < taken[0], "what took long is kept"
+
+
+def pinned(api, headers, *intervals, **wanted):
+    return api.post(f"{API}/pins", headers=headers, json={"intervals": intervals, **wanted})
+
+
+@pytest.mark.parametrize(
+    ("role", "may"), [("admin", True), ("op", True), ("user", True), ("viewer", False), (None, False)]
+)
+def test_pinning_needs_the_right_to_change_runs_and_the_page_says_who_has_it(ledger, api, bearer, role, may):
+    make_whole(ledger, day(0))
+    assert pinned(api, bearer(role), day(0)).status_code == (200 if may else 403)
+    assert (day(0) in ledger.pins.holding(PIPELINE)) == may
+    page = api.get(f"{API}/intervals", headers=bearer(role))
+    assert page.status_code != 200 or page.json()["may_change"] == may
+
+
+def test_nobody_pins_without_logging_in_or_from_another_site(ledger, api, bearer):
+    make_whole(ledger, day(0))
+    assert pinned(api, {}, day(0)).status_code == 401
+    assert pinned(api, {**bearer("admin"), "Origin": "https://elsewhere.example"}, day(0)).status_code == 403
+    assert ledger.pins.holding(PIPELINE) == {}
+
+
+def test_an_interval_is_pinned_and_let_go_by_name_with_why(ledger, api, ask, bearer):
+    for number in (0, 1):
+        make_whole(ledger, day(number))
+    answer = pinned(api, bearer("op"), day(0), day(1), why=" the audit ").json()
+    assert answer == {"intervals": [day(0), day(1)], "pinned": True, "released": 0}
+    rows = {row["interval"]: row["pin"] for row in ask("intervals")["intervals"]}
+    assert [(one["by"], one["reason"]) for one in rows.values()] == [("op user", "the audit")] * 2
+    assert pinned(api, bearer("op"), day(1), pinned=False).json()["pinned"] is False
+    rows = {row["interval"]: row["pin"] for row in ask("intervals")["intervals"]}
+    assert (rows[day(0)]["reason"], rows[day(1)]) == ("the audit", None)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "wanted", "status", "told"),
+    [
+        ((day(0), day(9)), {}, 404, f"interval on record of {PIPELINE} '{day(9)}'"),
+        ((day(0),), {"pinned": False}, 404, f"pinned interval of {PIPELINE} '{day(0)}'"),
+        ((), {}, 422, ""),
+        ((day(0),), {"until": "tomorrow"}, 422, ""),
+    ],
+)
+def test_what_cannot_be_pinned_or_let_go_is_refused_and_nothing_is(
+    ledger, api, bearer, intervals, wanted, status, told
+):
+    make_whole(ledger, day(0))
+    answer = pinned(api, bearer("admin"), *intervals, **wanted)
+    assert (answer.status_code, told in answer.text) == (status, True)
+    assert ledger.pins.holding(PIPELINE) == {}

@@ -435,3 +435,12 @@ def test_waves_are_told_with_the_attempt_that_recorded_them():
     records = [record(0), record(1), record(2, wave=2, recorded_at=NOW + timedelta(seconds=5))]
     (line,) = run_grid(facts([REUSE] * 3, records, attempts=(worked,))).attempts
     assert [(one.stage, one.wave, one.partitions) for one in line.waves] == [("joined", 1, 2), ("joined", 2, 1)]
+
+
+def test_the_preview_says_what_was_released_and_is_needed():
+    made = facts([HEAL, HEAL, RUN_IT], [])
+    gone = [record(number, PartitionState.RELEASED, seconds=20.0) for number in (0, 1)]
+    decisions = [replace(one, record=was) for one, was in zip(made.plan.decisions, (*gone, None), strict=True)]
+    planned = replace(made, plan=ResumePlan(tuple(decisions), {"joined": tuple(decisions)}))
+    assert resume_preview(planned).released == "joined of day was released: 2 partitions, about 40 s"
+    assert resume_preview(made).released is None

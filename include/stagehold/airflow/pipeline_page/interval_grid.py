@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts
 from stagehold.airflow.pipeline_page.pipeline_responses import (
     IntervalPage,
+    IntervalPin,
     IntervalRow,
     MadeBy,
     NewestRun,
@@ -17,7 +18,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
 )
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import AttemptState
+from stagehold.model.records import AttemptState, Pin
 from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions
@@ -58,7 +59,11 @@ def _row(
         own = [one for one in tries if one.region == regions[stage.name]]
         standing = facts.standings[interval].get(stage.id)
         cells.append(_cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0)))
-    return IntervalRow(interval=interval, run=run, cells=tuple(cells))
+    return IntervalRow(interval=interval, run=run, cells=tuple(cells), pin=_pin(facts.pins.get(interval)))
+
+
+def _pin(pin: Pin | None) -> IntervalPin | None:
+    return IntervalPin(by=pin.said_by, at=pin.recorded_at, reason=pin.reason) if pin else None
 
 
 def _cell(

@@ -11,7 +11,7 @@ from stagehold.errors.request_errors import UnknownName
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.keys.interval_key import moment_of
-from stagehold.model.records import Run
+from stagehold.model.records import Pin, Run
 from stagehold.run.intervals.interval_standings import Standings, standings
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 @dataclass(frozen=True)
 class IntervalFacts:
     """Some intervals of a pipeline, in the order of the tab, of ``total``. ``warned`` is by interval and stage id,
-    ``standings`` by interval, ``following`` the interval behind which more are known.
+    ``standings`` and ``pins`` by interval, ``following`` the interval behind which more are known.
     """
 
     known: KnownPipeline
@@ -35,6 +35,7 @@ class IntervalFacts:
     tries: Sequence[LastTries]
     warned: Mapping[tuple[str, str], int]
     standings: Mapping[str, Standings]
+    pins: Mapping[str, Pin]
 
 
 def read_facts(known: KnownPipeline, limit: int, before: str | None) -> IntervalFacts:
@@ -58,6 +59,7 @@ def read_facts(known: KnownPipeline, limit: int, before: str | None) -> Interval
         tries=ledger.intervals.last_tries([run.run_id for run in runs.values()]),
         warned=ledger.intervals.warned(pipeline, shown) if any(one.gate for one in known.pipeline.stages) else {},
         standings={interval: stages for (_, interval), stages in found.items()},
+        pins=ledger.pins.holding(pipeline, shown),
     )
 
 

@@ -73,16 +73,29 @@ class NewestRun(ResponseModel):
     ended_at: datetime | None
 
 
+class IntervalPin(ResponseModel):
+    """Who said that an interval keeps its outputs, when and why."""
+
+    by: str
+    at: datetime
+    reason: str
+
+
 class IntervalRow(ResponseModel):
-    """An interval. There is no run in the ledger of what was taken over from elsewhere."""
+    """An interval. There is no run in the ledger of what was taken over from elsewhere. ``pin`` keeps its outputs, if
+    it is pinned.
+    """
 
     interval: str
     run: NewestRun | None
     cells: tuple[StageCell, ...]
+    pin: IntervalPin | None
 
 
 class IntervalPage(ResponseModel):
-    """Newest intervals first, of ``total``; the intervals behind ``following`` are on the next page."""
+    """Newest intervals first, of ``total``; the intervals behind ``following`` are on the next page. ``may_change``
+    says whether its reader may pin them.
+    """
 
     dag_id: str
     pipeline: str
@@ -92,6 +105,17 @@ class IntervalPage(ResponseModel):
     intervals: tuple[IntervalRow, ...]
     following: str | None
     looked: Looked = AS_RECORDED
+    may_change: bool = False
+
+
+class PinAnswer(ResponseModel):
+    """The intervals that are ``pinned`` now, or are so no more. Of those that are pinned so many partitions had been
+    ``released`` before.
+    """
+
+    intervals: tuple[str, ...]
+    pinned: bool
+    released: int
 
 
 class Unplanned(ResponseModel):

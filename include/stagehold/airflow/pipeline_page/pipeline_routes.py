@@ -1,15 +1,18 @@
-"""The web API of a pipeline's tab: its intervals, how they grew, what went wrong on the way, and what runs left behind:
-their checkpoints, and what gates said.
+"""The web API of a pipeline's tab: its intervals and their pins, how they grew, what went wrong on the way, and what
+runs left behind: their checkpoints, and what gates said.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 from airflow.api_fastapi.common.db.common import SessionDep
+from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
-from stagehold.airflow.answering.access import MAY_SEE_RUN
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
 from stagehold.airflow.answering.api_server import answer_unless_known, answering
 from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.pipeline_page.checkpoint_page import checkpoint_page, region_parts
@@ -24,11 +27,13 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     CheckpointPage,
     GateRates,
     IntervalPage,
+    PinAnswer,
     PipelineHistory,
     PipelineRecoveries,
     Staleness,
 )
 from stagehold.errors.request_errors import UnknownName
+from stagehold.run.intervals.pinning import pin_intervals, released_before, unpin_intervals
 
 MOST_CELLS = 240  # of a page, so that its answer stays small however many stages there are
 LEAST_ROWS = 3
@@ -36,12 +41,24 @@ MOST_POINTS = 200
 MOST_CHECKPOINTS = 100  # of a page
 MOST_ATTEMPTS = 64  # of a region that are told of a checkpoint
 MOST_INTERVALS = 30
+MOST_PINNED = 1000  # intervals at once
 HIGHEST = 2**63 - 1  # number that the ledger's column holds
 
+log = logging.getLogger(__name__)
 _PAGES = KeptPages[IntervalPage]()
 _HISTORIES = KeptPages[PipelineHistory]()
 _KEPT_RATES = KeptPages[GateRates]()
 router = APIRouter(prefix="/api/dags/{dag_id}")
+
+
+class PinRequest(BaseModel):
+    """With ``pinned`` the intervals keep their outputs whatever `retain` says; without it they do so no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    intervals: Annotated[tuple[Annotated[str, Field(max_length=250)], ...], Field(min_length=1, max_length=MOST_PINNED)]
+    pinned: bool = True
+    why: Annotated[str, Field(max_length=1000)] = ""
 
 
 def _known(dag_id: str, session: SessionDep) -> KnownPipeline:
@@ -55,6 +72,7 @@ KnownDep = Annotated[KnownPipeline, Depends(_known)]
 @router.get("/intervals", dependencies=[MAY_SEE_RUN], response_model=IntervalPage)
 def show_intervals(
     known: KnownDep,
+    user: GetUserDep,
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
     before: str | None = None,
@@ -71,7 +89,20 @@ def show_intervals(
             lambda: False,
         )
         assert page is not None, "only pages that are large are waited for"
-        return answer_unless_known(page, request)
+        shown = page.model_copy(update={"may_change": may_resume(known.dag_id, user)})
+        return answer_unless_known(shown, request)
+
+
+@router.post("/pins", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+def pin(wanted: PinRequest, known: KnownDep, user: GetUserDep) -> PinAnswer:
+    """Pin intervals, or let pinned ones go: all of them or, if one of them is not on record or not pinned, none."""
+    with answering():
+        say = pin_intervals if wanted.pinned else unpin_intervals
+        name, ledger = known.pipeline.name, known.ledger
+        words = say(name, wanted.intervals, user.get_name(), wanted.why.strip(), ledger)
+        log.info("%s %s %s intervals of %s", user.get_name(), "pins" if wanted.pinned else "unpins", len(words), name)
+        late = sum(released_before(name, one.interval, ledger) for one in words) if wanted.pinned else 0
+        return PinAnswer(intervals=tuple(one.interval for one in words), pinned=wanted.pinned, released=late)
 
 
 @router.get("/stale", dependencies=[MAY_SEE_RUN], response_model=Staleness)

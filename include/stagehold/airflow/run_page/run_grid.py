@@ -29,6 +29,7 @@ from stagehold.model.records import RunState
 from stagehold.model.standing import CellState, DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+from stagehold.run.planning.restoring import what_was_released
 from stagehold.run.upkeep.run_archive import RunReport
 from stagehold.spec.pipeline import Pipeline, Stage
 
@@ -226,6 +227,7 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
         retract=tally.retract,
         again=sum(_runs_again(one) for one in decisions),
         saved_seconds=sum(one.reused.seconds or 0.0 for one in decisions if one.reused),
+        released=what_was_released(facts.dag_run.request, facts.plan),
     )
 
 

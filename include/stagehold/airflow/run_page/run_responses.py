@@ -145,7 +145,8 @@ class ResumePreview(ResponseModel):
     Partitions ``along`` are computed with their readers and not stored, and not counted in ``run``; of the reused
     partitions, so many are to be ``restored``. The data of partitions to ``judge`` is there, and read by their gate. So
     many to ``retract`` leave their tables, since a waiver has ended. Of the partitions to run, so many are consumable
-    now and run ``again``. What is reused took ``saved_seconds`` when it was computed.
+    now and run ``again``. What is reused took ``saved_seconds`` when it was computed. ``released`` says in words what
+    is computed only since it was released.
     """
 
     refusal: str | None
@@ -158,6 +159,7 @@ class ResumePreview(ResponseModel):
     retract: int = 0
     again: int = 0
     saved_seconds: float = 0.0
+    released: str | None = None
 
 
 class ResumeAnswer(ResponseModel):

@@ -270,6 +270,6 @@ def _note(chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> str:
     judged = f", has {preview.judge} judged again" if preview.judge else ""
     retracted = f", takes {preview.retract} out of their tables" if preview.retract else ""
     counts = f"reuses {preview.reuse} partitions, runs {preview.run}{also_computed(preview.along)}{judged}{retracted}"
-    return "\n".join([f"Resumed by Stagehold: {counts}.", *(f"{task.name}: {task.reason}" for task in chosen)])[
-        :NOTE_LENGTH
-    ]
+    released = (f"{preview.released}.",) if preview.released else ()
+    reasons = (f"{task.name}: {task.reason}" for task in chosen)
+    return "\n".join([f"Resumed by Stagehold: {counts}.", *released, *reasons])[:NOTE_LENGTH]

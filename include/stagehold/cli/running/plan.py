@@ -41,7 +41,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         refuse_spoiled_sources,
         refuse_too_early,
     )
-    from stagehold.run.planning.restoring import remark_on
+    from stagehold.run.planning.restoring import remark_on, what_was_released
 
     situation = current_situation(request, settings)
     found = resume_plan(situation)
@@ -56,6 +56,8 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         if remark:
             typer.echo(remark)
         _print_table(request, found)
+        if released := what_was_released(request, found):
+            typer.echo(released)
         for line in left:
             typer.echo(line)
     refuse_broken_code(request.pipeline, found, settings)
@@ -68,6 +70,8 @@ def _print_json(
     request: RunRequest, plan: ResumePlan, preview: RestorePreview | None, left: tuple[str, ...], remark: str | None
 ) -> None:
     from stagehold.plan.resume.plan_summary import explain
+    from stagehold.plan.resume.released_outputs import released_outputs
+    from stagehold.run.planning.restoring import what_was_released
 
     decisions = [
         {"stage": one.stage, "partition": one.partition, "action": one.action, "reason": str(one.reason)}
@@ -76,6 +80,8 @@ def _print_json(
     about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.counts)}
     if remark:
         about["remark"] = remark
+    if released := what_was_released(request, plan):
+        about["released"] = {"text": released, "outputs": [asdict(one) for one in released_outputs(plan)]}
     if left:
         about["left_to_others"] = left
     if preview:

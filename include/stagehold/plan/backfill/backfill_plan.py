@@ -11,6 +11,7 @@ from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCel
 from stagehold.model.standing import CellStanding
 from stagehold.plan.backfill.cells import BackfillCell
 from stagehold.plan.backfill.token import token_of
+from stagehold.plan.resume.released_outputs import released_text
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,12 @@ class BackfillPlan:
     @property
     def saved_seconds(self) -> float:
         return sum(one.saved_seconds for one in self.intervals)
+
+    @property
+    def released(self) -> str | None:
+        """What a person is told of outputs that are computed only since they were released."""
+        needed = {one.interval: [cell.released for cell in one.cells if cell.released] for one in self.intervals}
+        return released_text(needed, self.choice.restore_from_stage)
 
     @property
     def is_done(self) -> bool:

@@ -10,6 +10,7 @@ from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet, Ranges
 from stagehold.model.standing import CellStanding
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 from stagehold.plan.resume.plan_summary import Seconds, explain
+from stagehold.plan.resume.released_outputs import ReleasedOutput, released_outputs
 from stagehold.plan.split.regions import Region
 
 
@@ -26,7 +27,9 @@ class CellReason:
 
 @dataclass(frozen=True)
 class BackfillCell:
-    """``running`` are the partitions that the backfill computes, ``reuses`` how many are read as they are."""
+    """``running`` are the partitions that the backfill computes, ``reuses`` how many are read as they are. ``released``
+    are those of the running ones that are computed only since they were released and something reads them.
+    """
 
     stage: str
     state: CellStanding
@@ -35,6 +38,7 @@ class BackfillCell:
     reuses: int
     seconds: float
     reasons: tuple[CellReason, ...]
+    released: ReleasedOutput | None = None
 
     @property
     def runs(self) -> int:
@@ -62,10 +66,14 @@ def cells_of(
     """
     averages = {stage: fmean(timed.values()) for stage, timed in seconds.items() if timed}
     held_up = _held_up(ordered, regions)
+    released = {one.stage: one for one in released_outputs(ordered)}
     return tuple(
         _never_reached(cell, held_up[cell.stage]) if cell.runs and cell.stage in held_up else cell
         for cell in (
-            _cell(stage, state_of(by_itself.of(stage), failed=stage in failed), ordered, seconds, averages)
+            replace(
+                _cell(stage, state_of(by_itself.of(stage), failed=stage in failed), ordered, seconds, averages),
+                released=released.get(stage),
+            )
             for stage in by_itself.by_stage
         )
     )
@@ -91,7 +99,9 @@ def _is_blocked(ordered: ResumePlan, stage: str) -> bool:
 
 def _never_reached(cell: BackfillCell, behind: str) -> BackfillCell:
     reason = CellReason(f"waits for {behind}, of which something is blocked", cell.runs, str(cell.running))
-    return replace(cell, state=CellStanding.BLOCKED, running=NO_PARTITIONS, seconds=0.0, reasons=(reason,))
+    return replace(
+        cell, state=CellStanding.BLOCKED, running=NO_PARTITIONS, seconds=0.0, reasons=(reason,), released=None
+    )
 
 
 def state_of(decisions: Sequence[Decision], *, failed: bool) -> CellStanding:

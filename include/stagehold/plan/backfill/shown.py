@@ -12,7 +12,9 @@ from stagehold.spec.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class ShownCell:
-    """``state`` is one of good, missing, failed, stale, blocked."""
+    """``state`` is one of good, missing, failed, stale, blocked. Of the partitions that run, so many were ``released``
+    and run only since something reads them.
+    """
 
     stage: str
     state: str
@@ -21,11 +23,20 @@ class ShownCell:
     reuses: int
     seconds: float
     reasons: tuple[CellReason, ...]
+    released: int = 0
 
     @staticmethod
     def of(cell: BackfillCell) -> ShownCell:
-        seconds = round(cell.seconds, 3)
-        return ShownCell(cell.stage, cell.state, cell.partitions, cell.runs, cell.reuses, seconds, cell.reasons)
+        return ShownCell(
+            stage=cell.stage,
+            state=cell.state,
+            partitions=cell.partitions,
+            runs=cell.runs,
+            reuses=cell.reuses,
+            seconds=round(cell.seconds, 3),
+            reasons=cell.reasons,
+            released=len(cell.released.partitions) if cell.released else 0,
+        )
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,7 @@ class ShownInterval:
 @dataclass(frozen=True)
 class ShownBackfill:
     """``unknown`` are stages of which nobody knows how long they take; ``refusal`` is why nothing can be started,
-    ``along`` what Airflow starts besides.
+    ``along`` what Airflow starts besides, ``released`` what is computed only since it was released.
     """
 
     pipeline: str
@@ -63,6 +74,7 @@ class ShownBackfill:
     unknown: tuple[str, ...] = field(default=())
     refusal: str | None = None
     along: str | None = None
+    released: str | None = None
 
     @staticmethod
     def of(
@@ -88,4 +100,5 @@ class ShownBackfill:
             unknown=plan.unknown,
             refusal=plan.refusal,
             along=along,
+            released=plan.released,
         )

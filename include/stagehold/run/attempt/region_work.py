@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 
 from stagehold.errors import (
@@ -18,11 +19,12 @@ from stagehold.errors import (
     TableChanged,
 )
 from stagehold.ledger.leases import Heartbeat
-from stagehold.model.records import Attempt
+from stagehold.model.records import Attempt, Event
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, ResumePlan
 from stagehold.plan.resume.healing import healings, lost_data, missing_inputs
 from stagehold.plan.resume.plan_summary import explain
+from stagehold.plan.resume.released_outputs import released_outputs, released_text
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.attempt.restored_data import WAVE, RestoredData
 from stagehold.run.attempt.retraction import Retraction
@@ -38,6 +40,7 @@ from stagehold.run.journal import journal
 from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of
 from stagehold.run.planning.refusal import refuse_too_early
+from stagehold.run.planning.restoring import HEALED, what_was_released
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stage.runner import StageRunner
 from stagehold.sources.attempt_sources import Listing, Sources, is_incremental
@@ -298,10 +301,13 @@ class RegionWork:
         """The plan once everything that the region reads can be read;
         heals what other regions made and what is lost.
         """
-        regions = stage_regions(self.task.pipeline)
+        regions, told = stage_regions(self.task.pipeline), False
         while True:
             self._decide_counts()
             plan = self.plan()
+            if not told:
+                self._tell_released(plan)
+            told = True
             lost = healings(plan, regions, self.task.region) if self._computes(plan) else ()
             if not lost:
                 break
@@ -314,6 +320,17 @@ class RegionWork:
         if missing:
             raise InputsNotReady(self.task.region.name, missing)
         return plan
+
+    def _tell_released(self, plan: ResumePlan) -> None:
+        """Before any of it is computed again. Who is asked to heal leaves that to who asks."""
+        if self.task.only is not None or not self._computes(plan):
+            return
+        if text := what_was_released(self.task.request, plan):
+            self.workplace.progress(text)
+        now, interval = datetime.now(UTC), self.task.request.interval
+        for one in released_outputs(plan):
+            told = f"{released_text({interval: [one]})}, computed again for {self.task.region.name}"
+            self.workplace.ledger.events.append(Event(self.task.request.run_id, HEALED, one.stage, told, now))
 
     def _to_compute(self, stage: str, plan: ResumePlan) -> list[Decision]:
         decided = (decision for decision in plan.of(stage) if decision.action.computes)

@@ -11,10 +11,13 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import WorkOrder
 from stagehold.model.records import Restore
 from stagehold.model.restore_choices import ClaimMode
+from stagehold.plan.resume.decisions import ResumePlan
+from stagehold.plan.resume.released_outputs import released_outputs, released_text
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted, forced_stages
 from stagehold.spec.pipeline import Pipeline
 
 SHOWN = 5  # intervals that a remark names
+HEALED = "healed"  # the kind of an event that tells of outputs which are computed only since they were released
 
 
 def new_restore(run_id: str, stage: str) -> Restore:
@@ -125,6 +128,21 @@ def why_all_is_computed(pipeline: str, interval: str, stage: str | None, ledger:
     known = ledger.partitions.intervals(pipeline, SHOWN)
     newest = f" Newest intervals on record: {', '.join(known)}." if known else ""
     return f"Nothing is on record of {interval}, so all of it is computed, not only {stage} and what reads it.{newest}"
+
+
+def what_was_released(request: RunRequest, plan: ResumePlan) -> str | None:
+    """What a person is told of outputs that the plan computes only since they were released; None if there are none."""
+    restored_from = request.restore.stage if request.restore else None
+    return released_text({request.interval: released_outputs(plan)}, restored_from)
+
+
+def healed_in(run_id: str, since: datetime, ledger: Ledger) -> tuple[str, ...]:
+    """What attempts of a run have told of such outputs: of each stage what was told first, as it is the most."""
+    first: dict[str, str] = {}
+    for event in ledger.events.of_kind(run_id, HEALED):
+        if event.recorded_at >= since:
+            first.setdefault(event.subject, event.text)
+    return tuple(first.values())
 
 
 def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:

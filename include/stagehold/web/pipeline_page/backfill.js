@@ -144,6 +144,7 @@ function Start({ plan, busy, most, onMost, onStart }) {
       <${Box} flex="1 1 280px">
         <${Text} data-testid="backfill-totals" fontWeight="semibold">${totals(plan)}<//>
         ${refusal && html`<${Text} color=${plan.refusal ? "failed.fg" : "fg.muted"} fontSize="sm">${refusal}<//>`}
+        ${plan.released && html`<${Text} data-testid="backfill-released" fontSize="sm">${plan.released}<//>`}
         ${plan.along && html`<${Text} data-testid="backfill-along" fontSize="sm">${plan.along}<//>`}
       <//>
       <${TypedField} label="Intervals at a time" max=${100} min=${1} onChange=${onMost} type="number" value=${most}

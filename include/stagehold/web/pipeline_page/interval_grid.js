@@ -15,6 +15,7 @@ import {
   VERDICTS_IN_ORDER,
   verdictOf,
 } from "./interval_texts.js";
+import { PIN, PinMark, Pinning } from "./pinning.js";
 import { StageFacts } from "./stage_facts.js";
 import { FOCUSED, StageSquare, StaleMark, StateMark, VerdictMark } from "./stage_square.js";
 
@@ -133,7 +134,11 @@ const IntervalName = (props) => html`
   <${Box} as="th" bg=${props.chosen ? "brand.subtle" : "bg"} borderEndWidth="1px" borderTopWidth="1px"
     fontWeight="normal" insetInlineStart="0" maxW=${FIRST_COLUMN} minW=${FIRST_COLUMN} position="sticky" px="3"
     scope="row" textAlign="start" zIndex="1">
-    <${Flex} align="baseline" gap="2"><${ChooseButton} ...${props} /><${RunState} run=${props.row.run} /><//>
+    <${Flex} align="baseline" gap="2">
+      <${ChooseButton} ...${props} />
+      ${props.row.pin && html`<${PinMark} pin=${props.row.pin} />`}
+      <${RunState} run=${props.row.run} />
+    <//>
   <//>`;
 
 // Long names break where their words do.
@@ -216,6 +221,7 @@ function Marks({ page, stale }) {
         (one) => html`
           <${LegendItem} key=${one} mark=${html`<${VerdictMark} verdict=${one} />`}>gate ${VERDICTS[one].text}<//>`,
       )}
+      ${page.intervals.some((row) => row.pin) && html`<${LegendItem} mark=${PIN}>pinned: keeps its outputs<//>`}
       ${
         stale &&
         stale.stale.length > 0 &&
@@ -233,8 +239,8 @@ function Marks({ page, stale }) {
 const rangeText = ({ first, last }) => (first === last ? first : `${first} to ${last}`);
 
 // Pages, and what is chosen, which stays in sight however long the table is.
-/** @param {Turns & { range: Range | null, onPlan: () => void, onNone: () => void }} props */
-function Foot({ newer, older, turning, range, onPlan, onNone }) {
+/** @param {Turns & { range: Range | null, pinning: Content, onPlan: () => void, onNone: () => void }} props */
+function Foot({ newer, older, turning, range, pinning, onPlan, onNone }) {
   if (!newer && !older && !range) return null;
   /** @type {(text: string, onClick: (() => void) | null) => unknown} */
   const turn = (text, onClick) => html`
@@ -254,6 +260,7 @@ function Foot({ newer, older, turning, range, onPlan, onNone }) {
           <${Flex} align="center" data-testid="chosen-range" gap="3" ml="auto" wrap="wrap">
             <${Text} fontSize="sm" fontWeight="semibold">${rangeText(range)} chosen<//>
             <${Button} colorPalette="brand" onClick=${onPlan} size="xs" type="button">Plan a backfill<//>
+            ${pinning}
             <${SmallButton} onClick=${onNone} variant="ghost">Choose none<//>
           <//>`
       }
@@ -262,9 +269,10 @@ function Foot({ newer, older, turning, range, onPlan, onNone }) {
 
 /**
  * @typedef {{ page: Api.IntervalPage, range: Range | null, stale: Api.Staleness | null }} Shown
- * @param {Shown & Turns & { onRange: (range: Range | null) => void, onPlan: () => void }} props
+ * @typedef {{ onRange: (range: Range | null) => void, onPlan: () => void, onPinned: () => Promise<void> }} Acts
+ * @param {Shown & Turns & Acts} props
  */
-export function IntervalGrid({ page, range, stale, onRange, onPlan, ...turns }) {
+export function IntervalGrid({ page, range, stale, onRange, onPlan, onPinned, ...turns }) {
   const [open, setOpen] = useState(/** @type {{ interval: string, stage: string } | null} */ (null));
   const [anchor, setAnchor] = useState(/** @type {string | null} */ (null));
   const rows = page.intervals;
@@ -286,6 +294,8 @@ export function IntervalGrid({ page, range, stale, onRange, onPlan, ...turns }) 
   const toggle = (interval) => (/** @type {string} */ stage) =>
     setOpen((now) => (now?.interval === interval && now.stage === stage ? null : { interval, stage }));
   const shown = { columns, page, roving, stale };
+  const chosen = first >= 0 && last >= 0 ? rows.slice(last, first + 1) : [];
+  const pinning = chosen.length > 0 && html`<${Pinning} onPinned=${onPinned} page=${page} rows=${chosen} />`;
   return html`
     <${Panel} data-testid="intervals" overflow="clip">
       <${Marks} page=${page} stale=${stale} />
@@ -304,6 +314,6 @@ export function IntervalGrid({ page, range, stale, onRange, onPlan, ...turns }) 
           </tbody>
         <//>
       <//>
-      <${Foot} onNone=${() => onRange(null)} onPlan=${onPlan} range=${range} ...${turns} />
+      <${Foot} onNone=${() => onRange(null)} onPlan=${onPlan} pinning=${pinning} range=${range} ...${turns} />
     <//>`;
 }

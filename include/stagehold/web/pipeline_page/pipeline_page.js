@@ -79,7 +79,8 @@ function PipelinePage({ dagId }) {
   return html`
     <${Page} data-testid="stagehold-intervals" problem=${problem}>
       <${Summary} first=${turns.newer === null} page=${page} stale=${stale} />
-      <${IntervalGrid} onPlan=${plan} onRange=${setRange} page=${page} range=${range} stale=${stale} ...${turns} />
+      <${IntervalGrid} onPinned=${load} onPlan=${plan} onRange=${setRange} page=${page} range=${range} stale=${stale}
+        ...${turns} />
       <${Backfill} dagId=${dagId} key=${dagId} onStarted=${started} page=${page} range=${range} />
       <${Checkpoints} dagId=${dagId} />
       <${Savepoints} dagId=${dagId} />

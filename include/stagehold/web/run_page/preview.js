@@ -43,6 +43,10 @@ export function Preview({ grid }) {
       note="${resumeCounts(grid.resume)}${cleared}">
       <${Columns} names=${["Stage", "Reuse", "Run", "Why"]} rows=${changing.map(cellsOf)} />
       ${
+        grid.resume.released &&
+        html`<${Text} data-testid="released-needed" fontSize="sm" px="4" py="3">${grid.resume.released}<//>`
+      }
+      ${
         kept > 0 &&
         html`<${Muted} fontSize="sm" px="4" py="3">${plural(kept, "stage")} not listed: every partition is reused.<//>`
       }

@@ -215,6 +215,13 @@ declare namespace Api {
     intervals: IntervalRow[];
     following: string | null;
     looked: Looked;
+    may_change: boolean;
+  }
+
+  interface IntervalPin {
+    by: string;
+    at: string;
+    reason: string;
   }
 
   interface IntervalRate {
@@ -226,6 +233,7 @@ declare namespace Api {
     interval: string;
     run: NewestRun | null;
     cells: StageCell[];
+    pin: IntervalPin | null;
   }
 
   type IntervalState = "complete" | "incomplete" | "empty";
@@ -363,6 +371,18 @@ declare namespace Api {
 
   type PartitionState = "consumable" | "held" | "blocked" | "released" | "damaged";
 
+  interface PinAnswer {
+    intervals: string[];
+    pinned: boolean;
+    released: number;
+  }
+
+  interface PinRequest {
+    intervals: string[];
+    pinned?: boolean;
+    why?: string;
+  }
+
   interface PipelineHistory {
     intervals: string[];
     stages: StageHistory[];
@@ -478,6 +498,7 @@ declare namespace Api {
     retract: number;
     again: number;
     saved_seconds: number;
+    released: string | null;
   }
 
   interface ResumeRequest {
@@ -621,6 +642,7 @@ declare namespace Api {
     unknown: string[];
     refusal: string | null;
     along: string | null;
+    released: string | null;
   }
 
   interface ShownCell {
@@ -631,6 +653,7 @@ declare namespace Api {
     reuses: number;
     seconds: number;
     reasons: CellReason[];
+    released: number;
   }
 
   interface ShownInterval {

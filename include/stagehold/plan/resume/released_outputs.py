@@ -1,0 +1,80 @@
+"""What of a plan is computed only because it was released and something that runs reads it; in words, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from stagehold.model.partition_set import PartitionSet
+from stagehold.model.standing import PartitionState
+from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
+
+
+@dataclass(frozen=True)
+class ReleasedOutput:
+    """Partitions of a stage that were released and are needed. ``seconds`` is how long they took when they were
+    computed last, None if none of the stage was ever timed.
+    """
+
+    stage: str
+    partitions: PartitionSet
+    seconds: float | None
+
+
+def released_outputs(plan: ResumePlan) -> tuple[ReleasedOutput, ...]:
+    """By stages, in their order. What would run whether or not it was released is left out."""
+    return tuple(_released_outputs(plan))
+
+
+def _released_outputs(plan: ResumePlan) -> Iterator[ReleasedOutput]:
+    for stage, decisions in plan.by_stage.items():
+        needed = [one for one in decisions if one.action is Action.HEAL and _was_released(one)]
+        if needed:
+            partitions = PartitionSet(one.partition for one in needed)
+            yield ReleasedOutput(stage, partitions, _seconds(needed, decisions))
+
+
+def _was_released(decision: Decision) -> bool:
+    return decision.record is not None and decision.record.state is PartitionState.RELEASED
+
+
+def _seconds(needed: Sequence[Decision], decisions: Sequence[Decision]) -> float | None:
+    """A partition that was never timed is taken for an average one of its stage."""
+    timed = {one.partition: one.record.seconds for one in decisions if one.record and one.record.seconds is not None}
+    if not timed:
+        return None
+    average = fmean(timed.values())
+    return sum(timed.get(one.partition, average) for one in needed)
+
+
+def released_text(needed: Mapping[str, Sequence[ReleasedOutput]], restored_from: str | None = None) -> str | None:
+    """One sentence about all that is needed; None if nothing is.
+
+    :param needed: by interval, in their order.
+    :param restored_from: the stage at which the run or runs begin, if they are told one.
+    """
+    by_stage: dict[str, dict[str, ReleasedOutput]] = {}
+    for interval, outputs in needed.items():
+        for one in outputs:
+            by_stage.setdefault(one.stage, {})[interval] = one
+    if not by_stage:
+        return None
+    begins = (f"restores from {restored_from}",) if restored_from else ()
+    return "; ".join((*begins, *(_of_stage(stage, found) for stage, found in by_stage.items())))
+
+
+def _of_stage(stage: str, found: Mapping[str, ReleasedOutput]) -> str:
+    intervals = [*found]
+    which = intervals[0] if len(intervals) == 1 else f"{intervals[0]} to {intervals[-1]} ({len(intervals)} intervals)"
+    count = sum(len(one.partitions) for one in found.values())
+    noun = "partition" if count == 1 else "partitions"
+    return f"{stage} of {which} was released: {count:,} {noun}, {_time([one.seconds for one in found.values()])}"
+
+
+def _time(seconds: Iterable[float | None]) -> str:
+    known = [one for one in seconds if one is not None]
+    if not known:
+        return "which were never timed"
+    total = sum(known)
+    return f"about {total:,.0f} s" if total >= 10 else f"about {total:.1f} s"

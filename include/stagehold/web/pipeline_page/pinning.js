@@ -1,0 +1,56 @@
+// @ts-check
+// Pins: intervals that keep their outputs, how they are marked, and the button that pins them or lets them go.
+
+import { pinIntervals } from "../api.js";
+import { clock, plural } from "../formats.js";
+import { html, Muted, onTyped, SmallButton } from "../ui.js";
+
+const { useState } = globalThis.React;
+const { Flex, Input, Text } = globalThis.ChakraUI;
+
+const NO_CHANGE = "You may see runs of this DAG but not change them. Ask somebody who may edit it.";
+
+export const PIN = "\u2691";
+
+/** @param {{ pin: Api.IntervalPin }} props */
+export function PinMark({ pin: { by, at, reason } }) {
+  const text = `pinned by ${by}, ${clock(at)}${reason ? `: ${reason}` : ""}`;
+  return html`<${Text} aria-label=${text} as="span" data-testid="pin" role="img" title=${text}>${PIN}<//>`;
+}
+
+// Intervals that are all pinned are let go; else those are pinned that are not.
+/** @param {{ page: Api.IntervalPage, rows: Api.IntervalRow[], onPinned: () => Promise<void> }} props */
+export function Pinning({ page, rows, onPinned }) {
+  const [why, setWhy] = useState("");
+  const [told, setTold] = useState("");
+  const [busy, setBusy] = useState(false);
+  const pinned = rows.some((row) => !row.pin);
+  const meant = rows.filter((row) => !pinned || !row.pin).map((row) => row.interval);
+  const refusal = page.may_change ? undefined : NO_CHANGE;
+  const say = async () => {
+    setBusy(true);
+    try {
+      const { released } = await pinIntervals(page.dag_id, { intervals: meant, pinned, why });
+      setTold(released ? `${plural(released, "partition")} had been released before.` : "");
+      setWhy("");
+      await onPinned();
+    } catch (problem) {
+      setTold(/** @type {Error} */ (problem).message);
+    }
+    setBusy(false);
+  };
+  return html`
+    <${Flex} align="center" data-testid="pinning" gap="2">
+      ${told && html`<${Muted} role="status">${told}<//>`}
+      ${
+        pinned &&
+        !refusal &&
+        html`
+          <${Input} aria-label="Why they are pinned" maxLength=${1000} onChange=${onTyped(setWhy)} placeholder="Why?"
+            size="xs" value=${why} width="140px" />`
+      }
+      <${SmallButton} disabled=${busy || refusal !== undefined} onClick=${say} title=${refusal}>
+        ${pinned ? "Pin" : "Unpin"} ${plural(meant.length, "interval")}
+      <//>
+    <//>`;
+}
