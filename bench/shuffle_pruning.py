@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,6 +30,7 @@ from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.demo.sample import make_sample
 from stagehold.model.context import StageContext, stage
+from stagehold.plan.resume.decisions import Decision
 from stagehold.run.functions.frame_builder import FrameBuilder
 from stagehold.run.functions.stage_inputs import Intermediates, Reading
 from stagehold.run.here.local_run import run_locally
@@ -86,7 +87,7 @@ def bench(settings: Settings, request: RunRequest) -> Iterator[Bench]:
     server = running_server(settings)
     assert server is not None
     try:
-        yield Bench(spark, request.pipeline, frames, server.pid, Path(settings.home))
+        yield Bench(spark, request.pipeline, frames, plan.by_stage, server.pid, Path(settings.home))
     finally:
         release_session(settings, session)
 
@@ -100,6 +101,7 @@ class Bench:
     spark: SparkSession
     pipeline: Pipeline
     frames: FrameBuilder
+    decisions: Mapping[str, Sequence[Decision]]
     server: int
     folder: Path
 
@@ -124,7 +126,7 @@ class Bench:
         self._read(reader, everything)  # so that classes are loaded
         return {
             "recorded": sum(
-                decision.record.bytes for decision in self.frames.decisions[reader.inputs[0].stage] if decision.record
+                decision.record.bytes for decision in self.decisions[reader.inputs[0].stage] if decision.record
             ),
             "one wave": self._read(reader, everything),
             f"{WAVES} waves": sum(self._read(reader, everything[first:last]) for first, last in pairwise(bounds)),

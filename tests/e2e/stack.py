@@ -16,8 +16,7 @@ from deltalake import DeltaTable
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
-from stagehold.local.demo.demo_run import published_top_orders
-from stagehold.local.demo.oracle import expected_top_orders
+from stagehold.local.demo.demo_run import expected_top_orders, published_top_orders
 from stagehold.local.state import ServiceState, living_supervisor
 from stagehold.model.records import Attempt, Event, PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject

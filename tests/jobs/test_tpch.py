@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stagehold import StageContext
-from stagehold.local.demo.oracle import expected_top_orders
+from stagehold.local.demo.demo_run import expected_top_orders
 from stagehold.local.demo.sample import make_sample
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from stagehold.local.airflow_configuration import airflow_database, airflow_home
-from stagehold.local.airflow_database import prepare_database
+from stagehold.local.supervisor import prepare_database
 
 pytestmark = pytest.mark.airflow
 

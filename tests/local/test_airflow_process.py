@@ -17,7 +17,7 @@ FOR_A_TASK = {"airflow.sdk", "stagehold.run.here.region", "pyspark.sql.connect",
 LOOK = """
 import json, sys, threading
 from sqlalchemy import Engine, event
-from stagehold.local.airflow_savepoints import begin
+from stagehold.local.airflow_process import begin
 from stagehold.local.airflow_process import prepare
 prepare(sys.argv[1])
 begins = event.contains(Engine, "savepoint", begin)

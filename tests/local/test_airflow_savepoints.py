@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, create_engine, event, text
 
-from stagehold.local.airflow_savepoints import begin, begin_before_savepoints
+from stagehold.local.airflow_process import begin, begin_before_savepoints
 
 
 @pytest.fixture

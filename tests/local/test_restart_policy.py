@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.local.restart_policy import RestartPolicy
+from stagehold.local.supervisor import RestartPolicy
 
 POLICY = RestartPolicy(delays=(0, 1, 5), window=60, first_tries=2)
 

@@ -16,9 +16,8 @@ import pytest
 
 from stagehold.errors import AlreadyUp, ServicesFailed
 from stagehold.local import supervisor as module
-from stagehold.local.restart_policy import RestartPolicy
 from stagehold.local.state import ServicePhase, read_state
-from stagehold.local.supervisor import Supervisor
+from stagehold.local.supervisor import RestartPolicy, Supervisor
 from stagehold.settings import Settings
 from stagehold.spark.processes import identify, start_process, wait_until
 

@@ -4,11 +4,11 @@ import pytest
 from tests.topology.graphs import graph
 
 from stagehold.errors import ScheduleRefused
+from stagehold.plan.split.task_slots import refuse_unless_it_fits, slots_needed
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.spec.settings.run_settings import ScheduleMode
 from stagehold.topology.build import pipeline_topology
 from stagehold.topology.partition_regions import partition_regions
-from stagehold.topology.slots import refuse_unless_it_fits, slots_needed
 
 EAGER, LAZY, BY_SLOT = (
     ScheduleMode.EAGER,

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from stagehold.cli.common.conversion import spare_conversions
-from stagehold.cli.sandboxes.option import offer_sandboxes
+from stagehold.cli.sandbox import offer_sandboxes
 from stagehold.errors import StageholdError
 from stagehold.settings import load_settings
 
@@ -41,7 +41,7 @@ COMMANDS = {  # as `--help` lists them
     "intervals": "stagehold.cli.intervals.interval_commands:intervals",
     "checkpoints": "stagehold.cli.checkpoints.checkpoint_commands:checkpoints",
     "savepoint": "stagehold.cli.checkpoints.savepoint_commands:savepoint",
-    "sandbox": "stagehold.cli.sandboxes.sandbox:sandbox",
+    "sandbox": "stagehold.cli.sandbox:sandbox",
 }
 OF_NO_SANDBOX = ("init", "up", "down", "demo", "sandbox")
 

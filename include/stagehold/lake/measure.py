@@ -1,4 +1,7 @@
-"""Measures a staged wave: one pass over its files gives each partition's fingerprint and metrics."""
+"""Measures a staged wave: one pass over its files gives each partition's fingerprint and metrics.
+
+The hash of a row is a Spark expression, the same for the same values in every process and layout.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ from stagehold.lake.store.columns import (
     data_fields,
     quoted,
 )
-from stagehold.lake.store.content_hash import content_hash
 from stagehold.lake.store.footers import read_footer
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.keys.compute_key import digest
@@ -28,13 +30,21 @@ from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 LOW_BITS = 0xFFFFFFFF  # sums of whole hashes overflow, which is an error under ANSI; these do not below 2**31 rows
 HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage is hidden by it
 # bytes; one task reads them in less time than it takes to bring the sums of many together
 FOR_ONE_TASK = 4 * 1024 * 1024
 HASH_BITS = 0xFFFFFFFFFFFFFFFF
+
+# Spark's own default keeps milliseconds only, and follows the session's time zone.
+JSON_OPTIONS = {
+    "ignoreNullFields": "false",
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 @dataclass(frozen=True)
@@ -206,3 +216,40 @@ def _fingerprint(columns: str, row: Sequence[Any] | None) -> str:
 def _rows(frame: DataFrame) -> Mapping[int, Sequence[Any]]:
     """Aggregates by partition."""
     return {partition: values for partition, *values in frame.collect()}
+
+
+def content_hash(fields: Sequence[StructField]) -> Column:
+    """xxhash64 over all columns. It skips nulls, so which columns are null is hashed as well."""
+    from pyspark.sql import functions as F
+
+    columns = [F.col(quoted(field.name)) for field in fields]
+    values = [_hashable(column, field.dataType) for column, field in zip(columns, fields, strict=True)]
+    return F.xxhash64(*values, *(column.isNull() for column in columns))
+
+
+def _hashable(column: Column, kind: DataType) -> Column:
+    """Nested values as JSON, where inner nulls are seen and maps, which cannot be hashed, are sorted by key."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType | ArrayType | MapType):
+        return F.to_json(_without_maps(column, kind), JSON_OPTIONS)
+    return column
+
+
+def _without_maps(column: Column, kind: DataType) -> Column:
+    """The same value with each map as an array of its entries, sorted by key."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, ArrayType):
+        return F.transform(column, lambda element: _without_maps(element, kind.elementType))
+    if isinstance(kind, MapType):
+        keys = F.array_sort(F.map_keys(column))
+        return F.transform(
+            keys, lambda key: F.struct(key.alias("key"), _without_maps(column[key], kind.valueType).alias("value"))
+        )
+    if isinstance(kind, StructType):
+        inner = [_without_maps(column[field.name], field.dataType).alias(field.name) for field in kind.fields]
+        return F.when(column.isNotNull(), F.struct(*inner))
+    return column

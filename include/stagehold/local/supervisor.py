@@ -1,29 +1,33 @@
 """One process that runs the services of the embedded default: `python -m stagehold.local.supervisor`.
 
 It starts them, starts again what crashes, and ends them all when it is told to or when one crashes too often. It has
-one thread, because each service dies with the thread that forked it.
+one thread, because each service dies with the thread that forked it. Before Airflow's first start it makes Airflow's
+SQLite database: migrated once per Airflow version and then copied, with the pool of slots in it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import logging
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 from types import FrameType
 
 from stagehold.errors import AlreadyUp, ServicesFailed
-from stagehold.local.airflow_database import prepare_database
+from stagehold.local.airflow_configuration import airflow_database, airflow_home, service_environment
 from stagehold.local.local_services import AirflowService, Service, local_services
-from stagehold.local.restart_policy import RestartPolicy
 from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
-from stagehold.settings import Settings, load_settings
+from stagehold.settings import SPARK_POOL, Settings, load_settings
 from stagehold.spark.processes import (
     ProcessIdentity,
     identify,
@@ -31,6 +35,7 @@ from stagehold.spark.processes import (
     own_process,
     python_environment,
     signal_group,
+    start_process,
     wait_until,
 )
 
@@ -42,6 +47,13 @@ SPARK_ONLY = "--spark-only"
 NO_PROCESS = ProcessIdentity(0, 0)
 
 log = logging.getLogger(__name__)
+
+# What `airflow pools set` does, which takes it five seconds.
+POOL = """
+    INSERT INTO slot_pool (pool, slots, description, include_deferred)
+    VALUES (?, ?, 'Slots of the Spark server, taken by region tasks', FALSE)
+    ON CONFLICT (pool) DO UPDATE SET slots = excluded.slots
+"""
 
 
 @dataclass
@@ -215,6 +227,81 @@ def _guard(settings: Settings) -> Iterator[None]:
         yield
     finally:
         guard.communicate()
+
+
+@dataclass(frozen=True)
+class RestartPolicy:
+    """The n-th crash within ``window`` seconds waits for the n-th delay; one more than there are delays is the last.
+
+    A service that was never ready gets ``first_tries`` starts only: what keeps it from starting will not go away by
+    itself.
+    """
+
+    delays: tuple[float, ...] = (0.0, 1.0, 2.0, 5.0, 10.0, 15.0)
+    window: float = 120.0
+    first_tries: int = 2
+
+    def delay(self, crashes: Sequence[float], now: float, *, was_ready: bool) -> float | None:
+        """Seconds to wait before the next start; None to give up.
+
+        :param crashes: when the service ended, the present time included, on the clock of ``now``.
+        """
+        if not was_ready and len(crashes) >= self.first_tries:
+            return None
+        recent = sum(now - crash < self.window for crash in crashes)
+        return self.delays[recent - 1] if 0 < recent <= len(self.delays) else None
+
+
+def prepare_database(settings: Settings) -> None:
+    """Have this Airflow version's schema in the home's database, and the pool with the slots that are set.
+
+    At once when both are there, quick when the database is new.
+    """
+    _prepare_schema(settings)
+    if settings.spark_slots:
+        with closing(sqlite3.connect(airflow_database(settings))) as database, database:
+            database.execute(POOL, (SPARK_POOL, settings.spark_slots))
+
+
+def _prepare_schema(settings: Settings) -> None:
+    database, marker, template = airflow_database(settings), airflow_home(settings) / "migrated", _template(settings)
+    if database.exists() and marker.exists() and marker.read_text() == _version():
+        return
+    if not database.exists() and template.exists():
+        _copy(template, database)
+    else:
+        fresh = not database.exists()
+        _airflow(settings, "db", "migrate")
+        if fresh:  # before anything of this home's own is in it
+            _copy(database, template)
+    marker.write_text(_version())
+
+
+def _airflow(settings: Settings, *words: str) -> None:
+    command, log = [sys.executable, "-m", "airflow", *words], settings.home_path / "logs" / f"airflow-{words[0]}.log"
+    code = start_process(
+        command, environment=service_environment(settings), folder=airflow_home(settings), log=log
+    ).wait()
+    if code:
+        last_lines = log.read_text(errors="replace").splitlines()[-8:]
+        raise ServicesFailed(f"airflow {words[0]} {words[1]}", f"failed with code {code}", last_lines)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Whole or not at all, and with what SQLite still has in its write-ahead log."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(draft)) as new:
+        old.backup(new)
+    draft.replace(target)
+
+
+def _template(settings: Settings) -> Path:
+    return Path(settings.cache) / "airflow" / f"migrated-{_version()}.db"
+
+
+def _version() -> str:
+    return version("apache-airflow-core")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-"""Rows of a checkpoint's stages and states, as a statement or a state's name asks for them."""
+"""Rows of a checkpoint's stages and states, as a statement or a state's name asks for them.
+
+A statement must not change anything, which its syntax tree tells before DuckDB binds anything. DuckDB's own lock is not
+enough: it allows the files behind the views, and does not tell reading from writing. A COPY, also as a common table
+expression of a SELECT, or in what `query('...')` is given, would overwrite them.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -17,13 +22,16 @@ from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.viewer.database import closed_database, database_over
 from stagehold.viewer.local_files import Tell
-from stagehold.viewer.statement import Statement, parse_statement
-from stagehold.viewer.views import View, identifier, view_names, views_of
+from stagehold.viewer.views import DATA, View, identifier, view_names, views_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 KEY_SEPARATOR = ","
+
+READING = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+
+TABLE_FUNCTIONS = frozenset({"unnest", "range", "generate_series"})
 
 
 @dataclass(frozen=True)
@@ -148,3 +156,57 @@ def _of_partition(partition: int | None) -> str:
 def _of_keys(key: Sequence[str], wanted: Sequence[str]) -> str:
     columns = ", ".join(f"{identifier(column)}::VARCHAR" for column in key)
     return f"concat_ws('{KEY_SEPARATOR}', {columns}) IN ({', '.join('?' * len(wanted))})" if wanted else ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One SELECT. ``reads`` are the tables, by schema and name in lower case, among them names that it gives itself.
+    ``lists`` says that it asks which views there are, or about one.
+    """
+
+    text: str
+    reads: frozenset[tuple[str, str]]
+    lists: bool
+
+
+def parse_statement(text: str, connection: DuckDBPyConnection) -> Statement:
+    """
+    :raises QueryRefused: it is not exactly one SELECT that only reads tables.
+    """
+    (answer,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
+    tree = json.loads(answer[0])
+    if tree["error"]:
+        raise QueryRefused(tree["error_message"], ())
+    if len(tree["statements"]) != 1:
+        raise QueryRefused(f"it is {len(tree['statements'])} statements", ())
+    nodes = list(_nodes(tree["statements"][0]))
+    _refuse_other_than_reading(nodes)
+    reads = frozenset(
+        ((node["schema_name"] or DATA).lower(), node["table_name"].lower())
+        for node in nodes
+        if node["type"] == "BASE_TABLE"
+    )
+    return Statement(text, reads, any(node["type"] == "SHOW_REF" for node in nodes))
+
+
+def _refuse_other_than_reading(nodes: list[dict[str, Any]]) -> None:
+    for node in nodes:
+        if node["type"].endswith("_NODE") and node["type"] not in READING:
+            raise QueryRefused(f"it has a {node['type'].removesuffix('_NODE').replace('_', ' ')} in it", ())
+        if node["type"] == "TABLE_FUNCTION" and (name := _function(node)) not in TABLE_FUNCTIONS:
+            raise QueryRefused(f"{name}(...) could read something else than the checkpoint", ())
+
+
+def _function(node: dict[str, Any]) -> str:
+    return str(node["function"].get("function_name")).lower()
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """What has a type, wherever it is in the tree."""
+    if isinstance(tree, dict):
+        if isinstance(tree.get("type"), str):
+            yield tree
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _nodes(part)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stagehold.lake.commit.statistics import delta_statistics
+from stagehold.lake.commit.staged_committer import delta_statistics
 from stagehold.lake.store.footers import FIRST_GUESS, ColumnRange, Footer, read_footer
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stagehold.lake.commit.statistics import delta_statistics
+from stagehold.lake.commit.staged_committer import delta_statistics
 from stagehold.lake.store.footers import read_footer
 
 EPOCH, DAY = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=1)

@@ -8,7 +8,7 @@ import pytest
 
 from stagehold.errors import ToolMissing
 from stagehold.local.demo import sample
-from stagehold.local.demo.oracle import expected_top_orders
+from stagehold.local.demo.demo_run import expected_top_orders
 from stagehold.local.demo.sample import PARTS, TABLES, make_sample
 
 

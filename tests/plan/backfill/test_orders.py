@@ -25,9 +25,16 @@ from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.model.backfill import BackfillChoice, Only, WorkOrder
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan, StaleInterval, StaleStage, stale_intervals
+from stagehold.plan.backfill.backfill_plan import (
+    BackfillPlan,
+    IntervalPlan,
+    StaleInterval,
+    StaleStage,
+    check_choice,
+    order_of,
+    stale_intervals,
+)
 from stagehold.plan.backfill.cells import cells_of
-from stagehold.plan.backfill.orders import check_choice, order_of
 from stagehold.plan.grounds.reasons import because
 from stagehold.plan.resume.confining import LEFT, Confinement
 from stagehold.plan.resume.decisions import Action, ResumePlan

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.backfill.grid import show_plan
-from stagehold.cli.backfill.in_airflow import run_in_airflow
-from stagehold.cli.backfill.listing import show_backfills
+from stagehold.cli.backfill.backfill_execution import run_in_airflow
+from stagehold.cli.backfill.backfill_tables import show_backfills, show_plan
 from stagehold.cli.common.output import print_document
 from stagehold.cli.common.request import AsJson, PipelineName, RestoreFrom
 from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
@@ -166,7 +165,7 @@ def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: 
 
 
 def _go_on(backfill_id: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
-    from stagehold.cli.backfill.here import run_here, show_outcomes
+    from stagehold.cli.backfill.backfill_execution import run_here, show_outcomes
 
     outcomes = run_here(backfill_id, pipeline, settings)
     if as_json:

@@ -151,7 +151,7 @@ def _show_answer(opened: OpenedCheckpoint, sql: str, wish: Wish) -> None:
 
 
 def _show_diff(a: OpenedCheckpoint, b: OpenedCheckpoint, wish: Wish, key: tuple[str, ...]) -> None:
-    from stagehold.cli.checkpoints.printed_differences import print_diff
+    from stagehold.cli.checkpoints.printing import print_diff
     from stagehold.viewer.diff import checkpoint_diff, stage_diff
     from stagehold.viewer.row_diff import row_diff
 

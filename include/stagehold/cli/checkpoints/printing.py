@@ -1,30 +1,36 @@
-"""How what is in a checkpoint is printed: as a tree, as tables, or as one JSON document."""
+"""How what is in a checkpoint is printed, and what differs between two: as a tree, as tables, or as one JSON document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.filesize import decimal
 from rich.text import Text
 from rich.tree import Tree
 
-from stagehold.cli.checkpoints.documents import checkpoint_document, rows_document, stage_document
 from stagehold.cli.common.output import moment, print_document, print_table, print_tree
 from stagehold.errors import UnknownName
 from stagehold.errors.base import ranges
 from stagehold.lake.checkpoints.encoding import RecordedPartition
 from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
-from stagehold.model.source_position import FilesRead, Position
+from stagehold.model.source_position import FilesRead, Position, write_position
 from stagehold.model.standing import Amount
 from stagehold.viewer.checking import FileTrouble, file_troubles
 from stagehold.viewer.checkpoint_tree import CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
+from stagehold.viewer.diff import Changes, CheckpointDiff, PositionDiff, StageDiff, change_words
 from stagehold.viewer.partition_lines import PartitionLine, partition_lines
-from stagehold.viewer.read_rows import Rows, shown
+from stagehold.viewer.read_rows import Rows, plain, shown
+
+if TYPE_CHECKING:
+    from stagehold.viewer.row_diff import DifferingRows, RowDiff
 
 FIRST = 5  # of a long list
 PARTITION_COLUMNS = ("partition", "state", "rows", "bytes", "version", "wave", "seconds", "gate", "fingerprint", "key")
+
+Troubles = Mapping[str, tuple[FileTrouble, ...]]  # by stage
 
 
 def print_checkpoint(opened: OpenedCheckpoint, check: bool, as_json: bool) -> None:
@@ -201,3 +207,102 @@ def _row(line: PartitionLine) -> tuple[str, ...]:
         line.fingerprint or "...",
         line.compute_key or "...",
     )
+
+
+def checkpoint_document(tree: CheckpointTree, troubles: Troubles) -> dict[str, Any]:
+    stages = [stage_document(stage, troubles.get(stage.shape.name)) for stage in tree.stages]
+    run = vars(tree.run)
+    facts = {name: value for name, value in vars(tree).items() if name not in ("run", "stages")}
+    return {**facts, **run, "consumable": asdict(tree.consumable), "stages": stages}
+
+
+def stage_document(stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> dict[str, Any]:
+    checked = {} if troubles is None else {"file_troubles": [asdict(one) for one in troubles]}
+    return {
+        **vars(stage.shape),
+        "reads": sorted(stage.shape.reads),
+        "parallelism": stage.parallelism,
+        "max_parallelism": stage.max_parallelism,
+        "amounts": {state.value: asdict(amount) for state, amount in stage.amounts.items()},
+        "missing": stage.missing,
+        "position": None if stage.position is None else write_position(stage.position),
+        "states": [asdict(state) for state in stage.states],
+        **checked,
+    }
+
+
+def rows_document(rows: Rows) -> dict[str, Any]:
+    return {
+        "columns": dict(zip(rows.columns, rows.types, strict=True)),
+        "rows": [{name: plain(value) for name, value in zip(rows.columns, row, strict=True)} for row in rows.rows],
+        "more": rows.more,
+    }
+
+
+def print_diff(diff: CheckpointDiff, rows: RowDiff | None, as_json: bool) -> None:
+    if as_json:
+        print_document({**asdict(diff), "alike": diff.alike, "rows": _row_diff_document(rows)})
+        return
+    root = Tree(Text("what differs" if not diff.alike else "nothing differs", "bold"))
+    add(root, f"A {diff.a}")
+    add(root, f"B {diff.b}")
+    for side, stages in (("A", diff.only_in_a), ("B", diff.only_in_b)):
+        if stages:
+            add(root, f"stages only in {side}: {', '.join(stages)}")
+    for stage in diff.stages:
+        _add_stage_diff(root, stage)
+    print_tree(root)
+    if rows is not None:
+        _print_row_diff(rows)
+
+
+def _add_stage_diff(root: Tree, diff: StageDiff) -> None:
+    branch = add(root, diff.name, "bold")
+    if not diff.cut_alike:
+        (a, b), (most_a, most_b) = diff.parallelism, diff.max_parallelism
+        add(branch, f"parallelism {a} in A and {b} in B, max parallelism {most_a} and {most_b}")
+    _add_changes(branch, diff.partitions)
+    if diff.position is not None:
+        _add_position_diff(branch, diff.position)
+    for state in diff.states:
+        node = add(branch, f"state {state.name}{', declared otherwise' if state.declared_otherwise else ''}")
+        _add_changes(node, state.partitions)
+
+
+def _add_changes(branch: Tree, changes: Changes) -> None:
+    for words, partitions in change_words(changes):
+        add(branch, f"{len(partitions):,} partitions {words}: {ranges(partitions)}")
+
+
+def _add_position_diff(branch: Tree, diff: PositionDiff) -> None:
+    node = add(branch, f"source: {diff.a or 'nothing'} in A, {diff.b or 'nothing'} in B")
+    for words, paths in (("only in A", diff.only_in_a), ("only in B", diff.only_in_b), ("changed", diff.changed)):
+        if paths:
+            add_some(add(node, f"{len(paths):,} files {words}"), list(paths))
+
+
+def _print_row_diff(rows: RowDiff) -> None:
+    for side, columns in (("A", rows.only_in_a), ("B", rows.only_in_b)):
+        if columns:
+            typer.echo(f"columns only in {side}, not compared: {', '.join(columns)}")
+    for words, difference in (("only in A", rows.removed), ("only in B", rows.added), ("changed", rows.changed)):
+        if difference is not None:
+            _print_difference(words, difference)
+
+
+def _print_difference(words: str, difference: DifferingRows) -> None:
+    typer.echo(f"{difference.count:,} rows {words}")
+    if difference.count:
+        examples = [[shown(value) for value in row] for row in difference.examples.rows]
+        print_table("", difference.examples.columns, examples)
+
+
+def _row_diff_document(rows: RowDiff | None) -> dict[str, Any] | None:
+    if rows is None:
+        return None
+    parts = {"removed": rows.removed, "added": rows.added, "changed": rows.changed}
+    counted = {
+        name: None if part is None else {"count": part.count, "first": rows_document(part.examples)["rows"]}
+        for name, part in parts.items()
+    }
+    return {"key": rows.key, "only_in_a": rows.only_in_a, "only_in_b": rows.only_in_b, **counted}

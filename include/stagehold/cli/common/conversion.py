@@ -27,7 +27,7 @@ def spare_conversions(command: Any) -> None:
 
 
 def _spare_conversion(parameter: Any) -> None:
-    if "process_value" in vars(parameter):
+    if "process_value" in vars(parameter) or not _is_converted_by_pydantic(parameter):
         return
     convert = parameter.process_value
 
@@ -37,6 +37,11 @@ def _spare_conversion(parameter: Any) -> None:
         return parameter.callback(context, parameter, value) if parameter.callback else value
 
     parameter.process_value = process_value
+
+
+def _is_converted_by_pydantic(parameter: Any) -> bool:
+    """Not by a Typer before 0.29, which has nothing to spare; without this once pyproject.toml asks for 0.29."""
+    return hasattr(parameter, "type_descriptor")
 
 
 def _is_converted(parameter: Any, value: Any) -> bool:

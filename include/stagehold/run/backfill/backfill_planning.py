@@ -13,9 +13,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import BackfillChoice, Only, WorkOrder
 from stagehold.model.keys.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
 from stagehold.model.records import AttemptState, Restore, Run, RunState
-from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
+from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan, check_choice, order_of
 from stagehold.plan.backfill.cells import BackfillCell, CellReason, cells_of
-from stagehold.plan.backfill.orders import check_choice, order_of
 from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.resume.plan_summary import Seconds, estimate, recorded_seconds
 from stagehold.plan.resume.planner import resume_plan

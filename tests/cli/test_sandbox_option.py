@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
-from stagehold.cli.sandboxes.option import offer_sandboxes
+from stagehold.cli.sandbox import offer_sandboxes
 from stagehold.settings import load_settings
 
 WITHOUT = {"init", "up", "down", "demo", "sandbox list", "sandbox remove"}

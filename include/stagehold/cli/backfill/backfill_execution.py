@@ -1,9 +1,10 @@
-"""Has the local Airflow run a backfill, and tells how each of its dates ends."""
+"""Runs a backfill, in the local Airflow or in this process, and tells how each of its intervals ends."""
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,11 +18,16 @@ from stagehold.model.keys.interval_key import moment_of
 if TYPE_CHECKING:
     from stagehold.local.airflow_client import AirflowClient, DagRun
     from stagehold.plan.backfill.backfill_plan import BackfillPlan
+    from stagehold.run.backfill.backfill_runs import IntervalOutcome
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.task import RegionOutcome
     from stagehold.settings import Settings
     from stagehold.spec.pipeline import Pipeline
 
-COLUMNS = ("interval", "result", "computed", "reused", "next")
+DATES_COLUMNS = ("interval", "result", "computed", "reused", "next")
 POLL_SECONDS = 2.0
+
+COLUMNS = ("interval", "result", "computed", "reused", "seconds", "next")
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ def run_in_airflow(
     if as_json:
         print_document({"backfill": answer["backfill_id"], "intervals": [asdict(one) for one in ended]})
     else:
-        print_table(f"backfill {answer['backfill_id']}", COLUMNS, [_cells(one) for one in ended])
+        print_table(f"backfill {answer['backfill_id']}", DATES_COLUMNS, [_date_cells(one) for one in ended])
     if any(one.failed for one in ended):
         raise typer.Exit(1)
 
@@ -104,6 +110,55 @@ def _computed(run: DagRun, since: datetime, settings: Settings) -> int:
     return len({(one.cell, one.partition) for one in records if one.recorded_at >= since})
 
 
-def _cells(one: EndedDate) -> tuple[str, ...]:
+def _date_cells(one: EndedDate) -> tuple[str, ...]:
     again = f"stagehold resume '{one.run_id}'" if one.failed else ""
     return one.interval, one.state, str(one.computed), str(one.reused), again
+
+
+def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
+    """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
+    from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.run.backfill.backfill_runs import run_intervals
+    from stagehold.run.here.local_run import run_locally
+    from stagehold.spark.server.server import spark_server
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    outcomes: list[IntervalOutcome] = []
+    again = f"stagehold backfill {pipeline.name} --resume {backfill_id}"
+    try:
+        with open_ledger(settings) as ledger:
+            begun = ledger.backfills.get(pipeline.name, backfill_id)
+            count = len(begun.intervals)
+            print_progress(f"backfill {backfill_id} of {pipeline.name}: {count} to run, one after the other")
+            print_progress(f"`{again}` goes on with it whenever it ends early")
+            with spark_server(settings, f"backfill {backfill_id}"):
+
+                def run(request: RunRequest) -> RegionOutcome:
+                    return run_locally(request, settings, print_progress)
+
+                for one in run_intervals(begun, pipeline, ledger, run):
+                    outcomes.append(one)
+                    print_progress(f"{one.interval}: {_result(one)} ({len(outcomes)} of {count})")
+    except KeyboardInterrupt:
+        text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
+        typer.secho(text, fg="red", err=True)
+        raise typer.Exit(CANCELLED) from None
+    return outcomes
+
+
+def show_outcomes(backfill_id: str, outcomes: Sequence[IntervalOutcome]) -> None:
+    print_table(f"backfill {backfill_id}", COLUMNS, [_cells(one) for one in outcomes])
+
+
+def _cells(one: IntervalOutcome) -> tuple[str, ...]:
+    outcome = one.outcome
+    figures = (str(outcome.computed), str(outcome.reused), f"{outcome.seconds:.1f}") if outcome else ("", "", "")
+    return one.interval, _result(one), *figures, f"stagehold resume {one.run_id}" if one.failure else ""
+
+
+def _result(one: IntervalOutcome) -> str:
+    if one.failure is not None:
+        return "failed"
+    if one.finished_before:
+        return "finished before"
+    return "finished" if one.outcome else "not begun"

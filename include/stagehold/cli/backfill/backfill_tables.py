@@ -1,22 +1,30 @@
-"""The grid of a planned backfill: a line for each interval, a column for each stage."""
+"""Tables of backfills: the grid of one that is planned, a line for each interval and a column for each stage; and those of
+a pipeline that were begun.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_table
+from stagehold.cli.common.output import moment, print_document, print_table
 
 if TYPE_CHECKING:
     from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
     from stagehold.plan.backfill.cells import BackfillCell
+    from stagehold.run.backfill.backfill_runs import KnownBackfill
+    from stagehold.settings import Settings
     from stagehold.spec.pipeline import Pipeline
 
 WHY = ("interval", "stage", "partitions", "why")
+
+NEWEST = 20
+
+COLUMNS = ("backfill", "asked for", "by", "from", "to", "intervals", "next")
 
 
 def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
@@ -84,3 +92,41 @@ def _seconds(plan: BackfillPlan) -> str:
         return "how long that takes is not known before they have run once"
     known = f"about {plan.seconds:.1f} s of work, and {plan.saved_seconds:.1f} s saved"
     return f"{known}, not counting {', '.join(plan.unknown)}" if plan.unknown else known
+
+
+def show_backfills(pipeline: str, settings: Settings, *, as_json: bool) -> None:
+    from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.run.backfill.backfill_runs import known_backfills
+
+    with open_ledger(settings) as ledger:
+        found = known_backfills(pipeline, ledger, NEWEST)
+    if as_json:
+        print_document({"pipeline": pipeline, "backfills": list(map(_document, found))})
+    elif found:
+        print_table(f"backfills of {pipeline}", COLUMNS, list(map(_row, found)))
+    else:
+        typer.echo(f"No backfill was begun. `stagehold backfill {pipeline} --from DATE` begins one.")
+
+
+def _row(one: KnownBackfill) -> Sequence[str]:
+    asked = one.backfill
+    counts = ", ".join(f"{count} {state}" for state, count in one.counts.items())
+    return (
+        asked.backfill_id,
+        moment(asked.requested_at),
+        asked.asked_by,
+        asked.choice.first,
+        asked.choice.last,
+        counts,
+        one.resume or "",
+    )
+
+
+def _document(one: KnownBackfill) -> dict[str, Any]:
+    asked = one.backfill
+    intervals = [
+        {"interval": key, "state": state, "run_id": one.runs[key].run_id if key in one.runs else None}
+        for key, state in one.states.items()
+    ]
+    about = {"backfill": asked.backfill_id, "asked_by": asked.asked_by, "requested_at": asked.requested_at}
+    return {**about, **asdict(asked.choice), "intervals": intervals, "next": one.resume}

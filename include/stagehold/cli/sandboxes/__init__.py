@@ -1,1 +1,0 @@
-"""How does a command work in a sandbox, and which sandboxes are there?"""
