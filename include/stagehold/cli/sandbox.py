@@ -1,5 +1,5 @@
-"""`stagehold sandbox`: which sandboxes there are, and throwing one away; and `--sandbox NAME`, an option of every command
-that reads or writes a lake or a ledger.
+"""`stagehold sandbox`: which sandboxes there are, and throwing one away; and `--sandbox NAME`, an option of every
+command that reads or writes a lake or a ledger.
 """
 
 from __future__ import annotations

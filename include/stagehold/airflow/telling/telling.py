@@ -1,5 +1,6 @@
-"""What a region's task tells others when it begins and when it ends, also in metrics, through whatever Airflow sends its
-own by: StatsD, DogStatsD or OpenTelemetry. None of it may fail the task.
+"""What a region's task tells others when it begins and when it ends. None of it may fail the task.
+
+Metrics go through whatever Airflow sends its own by: StatsD, DogStatsD or OpenTelemetry.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tables of backfills: the grid of one that is planned, a line for each interval and a column for each stage; and those of
-a pipeline that were begun.
+"""Tables of backfills: the grid of a planned one, a line for each interval and a column for each stage, and the list of
+those that were begun.
 """
 
 from __future__ import annotations

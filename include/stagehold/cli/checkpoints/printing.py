@@ -1,4 +1,4 @@
-"""How what is in a checkpoint is printed, and what differs between two: as a tree, as tables, or as one JSON document."""
+"""How a checkpoint, and what differs between two, is printed: as a tree, as tables, or as one JSON document."""
 
 from __future__ import annotations
 

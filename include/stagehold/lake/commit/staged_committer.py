@@ -1,7 +1,7 @@
 """Publishes staged waves through delta-rs: the staged files become the table's, in milliseconds and without Spark.
 
 Its commits create the log's next file only if nobody else did, on object stores too, so any number of writers may share
-a table. Of the statistics that Delta's log holds of a file, whatever could make a reader skip rows that match is left out.
+a table. Of a file's statistics in Delta's log, whatever could make a reader skip rows that match is left out.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The demo: a real Airflow run that fails half-way, is resumed, and is compared with an independent answer, which DuckDB
-computes straight from the source files.
+"""The demo: a real Airflow run that fails half-way, is resumed, and is compared with an independent answer, which
+DuckDB computes straight from the source files.
 """
 
 from __future__ import annotations

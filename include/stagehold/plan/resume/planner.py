@@ -301,8 +301,8 @@ def _mark_what_rests_on_waivers(pipeline: Pipeline, drafts: dict[str, list[Decis
 def put_back(situation: Situation, stages: Collection[str]) -> dict[str, list[Decision]]:
     """What a run does that puts an interval back to a savepoint: nothing is compared, and nothing may be computed.
 
-    ``stages`` are taken as they are recorded; what of them cannot be put back would run. All others follow from code and
-    sources, which may be others by now, and are left as they are.
+    ``stages`` are taken as they are recorded; what of them cannot be put back would run. All others follow from code
+    and sources, which may be others by now, and are left as they are.
     """
     return {
         stage.name: list(_as_recorded(stage, situation) if stage.name in stages else _left(stage))

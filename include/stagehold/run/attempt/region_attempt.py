@@ -182,7 +182,9 @@ def _told(restore: Restore) -> str:
 
 
 def counts(task: RegionTask, attempt: Attempt, ledger: Ledger) -> bool:
-    """With `failover: full`, whether the run has not failed elsewhere since the attempt began; if it has, all that this one made is lost."""
+    """Whether what the attempt made counts. With `failover: full` it is lost if the run has failed elsewhere since the
+    attempt began.
+    """
     if task.pipeline.failover is not Failover.FULL:
         return True
     failed = last_failure(ledger.attempts.of_run(task.request.run_id))
