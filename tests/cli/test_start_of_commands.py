@@ -58,7 +58,6 @@ def test_status_imports_the_ledger_and_no_other_command(project: Path) -> None:
         "stagehold.cli.common.output",
         "stagehold.cli.common.request",
         "stagehold.cli.main",
-        "stagehold.cli.sandboxes",
         "stagehold.cli.sandbox",
         "stagehold.cli.service_commands",  # which says what is up
         "stagehold.cli.status",

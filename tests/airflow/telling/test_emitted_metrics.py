@@ -70,7 +70,7 @@ def verdict(partition: int, severity: Severity, minutes: int, *, passed: bool) -
 
 
 def test_what_a_try_did_is_sent_with_pipeline_and_stage(statsd):
-    from stagehold.airflow.telling.telling import send_work
+    from stagehold.airflow.telling.emitted_metrics import send_work
 
     computed = (record(0, 1, "a"), record(1, 1, "a"), record(2, 2, "a"))
     verdicts = (
@@ -92,7 +92,7 @@ def test_what_a_try_did_is_sent_with_pipeline_and_stage(statsd):
 
 
 def test_the_age_of_a_checkpoint_is_that_of_the_newest_one_that_was_completed(statsd):
-    from stagehold.airflow.telling.telling import send_checkpoint_age
+    from stagehold.airflow.telling.emitted_metrics import send_checkpoint_age
 
     states = (CheckpointState.COMPLETED, CheckpointState.COMPLETED, CheckpointState.FAILED)
     checkpoints = [

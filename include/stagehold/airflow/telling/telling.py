@@ -1,21 +1,17 @@
-"""What a region's task tells others when it begins and when it ends. None of it may fail the task.
-
-Metrics go through whatever Airflow sends its own by: StatsD, DogStatsD or OpenTelemetry.
-"""
+"""What a region's task tells others when it begins and when it ends. None of it may fail the task."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from airflow.sdk import AssetAlias
-from airflow.sdk.observability import stats
 
+from stagehold.airflow.telling.emitted_metrics import send_checkpoint_age, send_work
 from stagehold.airflow.telling.news import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset
@@ -26,7 +22,6 @@ from stagehold.errors.lease_errors import LeaseHeld
 from stagehold.errors.request_errors import UnknownName
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
 from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.retraction import ENDED
 from stagehold.run.intervals.interval_standings import stage_standings
@@ -41,18 +36,6 @@ if TYPE_CHECKING:
 FIRST = 1  # the epoch of the first who ever had a lease
 
 log = logging.getLogger(__name__)
-
-COMPUTED = "stagehold.partitions.computed"
-
-REUSED = "stagehold.partitions.reused"
-
-WAVES = "stagehold.waves"
-
-REUSE_SHARE = "stagehold.reuse_share"
-
-CHECKPOINT_AGE = "stagehold.checkpoint_age"
-
-VERDICTS = "stagehold.gate.verdicts"
 
 
 @dataclass(frozen=True)
@@ -165,24 +148,3 @@ class Telling:
             facts["computed"],
             facts["partitions"],
         )
-
-
-def send_work(pipeline: str, work: Iterable[StageWork]) -> None:
-    for one in work:
-        tags = {"pipeline": pipeline, "stage": one.stage.name}
-        computed, reused = len(one.computed), len(one.reused)
-        stats.incr(COMPUTED, computed, tags=tags)
-        stats.incr(REUSED, reused, tags=tags)
-        stats.incr(WAVES, one.waves, tags=tags)
-        if computed or reused:
-            stats.gauge(REUSE_SHARE, round(reused / (computed + reused), 4), tags=tags)
-        said = Counter((str(each.severity), "passed" if each.passed else "failed") for each in one.judged)
-        for (severity, verdict), count in said.items():
-            stats.incr(VERDICTS, count, tags={**tags, "severity": severity, "verdict": verdict})
-
-
-def send_checkpoint_age(pipeline: str, checkpoints: Sequence[CheckpointRecord], now: datetime) -> None:
-    """Seconds since the newest checkpoint of the run was complete; nothing before there is one."""
-    ended = [one.ended_at for one in checkpoints if one.state is CheckpointState.COMPLETED and one.ended_at is not None]
-    if ended:
-        stats.gauge(CHECKPOINT_AGE, round((now - max(ended)).total_seconds(), 1), tags={"pipeline": pipeline})
