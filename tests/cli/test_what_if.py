@@ -202,5 +202,5 @@ def test_whatever_is_wrong_with_a_graph_it_is_our_error(mutations, fail, junk):
         known = places(document)
         document = mutated(document, known[number % len(known)], piece)
     with contextlib.suppress(StageholdError):
-        read = parse_topology(json.dumps(document).encode() + junk, file="graph.json")
-        what_if_graph(read.topology, read.states, failed=[fail], lost=["p"], missing=["q"])
+        topology, states = parse_topology(json.dumps(document).encode() + junk, file="graph.json")
+        what_if_graph(topology, states, failed=[fail], lost=["p"], missing=["q"])

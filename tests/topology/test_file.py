@@ -27,11 +27,11 @@ def parse(document):
 
 
 def test_a_document_says_vertices_states_partitions_and_reads():
-    found = parse(VALID)
-    assert found.topology.vertices == (Vertex("a", "a"), Vertex("b", "b"), Vertex("c", "c", co_location="x"))
-    assert found.states == {"a": AttemptState.RUNNING, "b": AttemptState.FINISHED, "c": AttemptState.CREATED}
-    assert found.topology.partitions[2] == ResultPartition("r", "c", OutputType.BLOCKING_PERSISTENT)
-    assert found.topology.groups[0] == ExchangeGroup(("p",), ("b", "c"), OutputType.BLOCKING)
+    topology, states = parse(VALID)
+    assert topology.vertices == (Vertex("a", "a"), Vertex("b", "b"), Vertex("c", "c", co_location="x"))
+    assert states == {"a": AttemptState.RUNNING, "b": AttemptState.FINISHED, "c": AttemptState.CREATED}
+    assert topology.partitions[2] == ResultPartition("r", "c", OutputType.BLOCKING_PERSISTENT)
+    assert topology.groups[0] == ExchangeGroup(("p",), ("b", "c"), OutputType.BLOCKING)
 
 
 REFUSED = [

@@ -67,11 +67,11 @@ def _settle(dag_run: DagRun) -> Sequence[str]:
     dag: Any = dag_run.dag
     of_backfill = dag_run.backfill_id is not None and dag_run.backfill is not None
     backfill_conf = (dag_run.backfill.dag_run_conf or {}) if of_backfill else None
-    wish = settled_wish(dag_run.conf or {}, dag.params.keys(), backfill_conf)
-    if wish.conf != (dag_run.conf or {}):
-        dag_run.conf = dict(wish.conf)
-    _remark(dag_run, wish.remarks)
-    return wish.remarks
+    conf, remarks = settled_wish(dag_run.conf or {}, dag.params.keys(), backfill_conf)
+    if conf != (dag_run.conf or {}):
+        dag_run.conf = conf
+    _remark(dag_run, remarks)
+    return remarks
 
 
 def _remark(dag_run: DagRun, remarks: Sequence[str]) -> None:

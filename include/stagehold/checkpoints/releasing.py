@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 
-from stagehold.checkpoints.tracker import PartitionTracker, TrackedPartition
 from stagehold.model.records import Attempt, AttemptState, PartitionRecord, Run, RunState
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
@@ -56,8 +55,8 @@ def releasable_stages(pipeline: Pipeline) -> frozenset[str]:
 
 def released_at_end(pipeline: Pipeline, recorded: Recorded) -> tuple[PartitionRecord, ...]:
     """What goes of a run that finished and that nobody will go on with."""
-    records, tracker = _tracked(pipeline, recorded)
-    return tuple(records[one.id] for one in tracker.end_run(RunState.FINISHED).release)
+    releasable = releasable_stages(pipeline)
+    return tuple(record for stage, record in _present(pipeline, recorded) if stage.id in releasable)
 
 
 def released_at_once(
@@ -67,13 +66,13 @@ def released_at_once(
 
     :param finished: partitions of every stage, by its name, whose attempts in this run have finished.
     """
-    records, tracker = _tracked(pipeline, recorded)
+    records = {partition_name(stage.name, one.partition): one for stage, one in _present(pipeline, recorded)}
     if not records:
         return ()
     vertices = (partition_name(stage, index) for stage, indices in finished.items() for index in indices)
     regions = partition_regions(pipeline_topology(pipeline))
     releasable = releasable_partitions(regions, dict.fromkeys(vertices, AttemptState.FINISHED))
-    return tuple(records[one.id] for one in tracker.release(releasable).release)
+    return tuple(records[name] for name in dict.fromkeys(releasable) if name in records)
 
 
 def finished_partitions(pipeline: Pipeline, attempts: Sequence[Attempt]) -> Mapping[str, Collection[int]]:
@@ -97,15 +96,6 @@ def as_released(record: PartitionRecord, at: datetime) -> PartitionRecord:
     before it, for as long as they are there.
     """
     return replace(record, state=PartitionState.RELEASED, files=(), reason=None, recorded_at=at)
-
-
-def _tracked(pipeline: Pipeline, recorded: Recorded) -> tuple[Mapping[str, PartitionRecord], PartitionTracker]:
-    records, tracker = {}, PartitionTracker()
-    for stage, record in _present(pipeline, recorded):
-        name = partition_name(stage.name, record.partition)
-        records[name] = record
-        tracker.track(TrackedPartition(name, _type_of(stage, pipeline)))
-    return records, tracker
 
 
 def _present(pipeline: Pipeline, recorded: Recorded) -> Iterator[tuple[Stage, PartitionRecord]]:

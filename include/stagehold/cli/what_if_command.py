@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stagehold.model.records import PartitionRecord
-    from stagehold.plan.imagined.what_if import Consequences, PipelineConsequences
+    from stagehold.plan.imagined.what_if import Consequences
+    from stagehold.plan.resume.decisions import ResumePlan
     from stagehold.plan.resume.plan_summary import Estimate, Seconds
     from stagehold.spec.pipeline import Pipeline
 
@@ -86,10 +87,14 @@ def _about_pipeline(
 
     settings = load_settings()
     pipeline = find_pipeline(name, settings)
-    found = what_if(imagined_run(pipeline), hypothesis_of(pipeline, failed=fail, lost=lost, changed=changed))
-    cost = estimate(found.plan, _timed(pipeline, settings))
-    show = _print_json if as_json else _print_table
-    show(name, found, cost)
+    plan, consequences = what_if(
+        imagined_run(pipeline), hypothesis_of(pipeline, failed=fail, lost=lost, changed=changed)
+    )
+    cost = estimate(plan, _timed(pipeline, settings))
+    if as_json:
+        _print_json(name, plan, consequences, cost)
+    else:
+        _print_table(name, plan, cost)
 
 
 def _about_graph(
@@ -104,8 +109,8 @@ def _about_graph(
         raise InvalidTopology(
             str(file), [TopologyProblem("file", error.strerror or str(error), "a JSON document")]
         ) from error
-    given = parse_topology(document, file=str(file))
-    found = what_if_graph(given.topology, given.states, failed=fail, lost=lost, missing=missing)
+    topology, states = parse_topology(document, file=str(file))
+    found = what_if_graph(topology, states, failed=fail, lost=lost, missing=missing)
     if as_json:
         print_document(_document(found))
     else:
@@ -120,15 +125,15 @@ def _document(found: Consequences) -> dict[str, Any]:
     return {"regions": found.regions, "restart": restart, "releasable": found.releasable}
 
 
-def _print_json(name: str, found: PipelineConsequences, cost: Estimate) -> None:
+def _print_json(name: str, plan: ResumePlan, consequences: Consequences, cost: Estimate) -> None:
     from stagehold.plan.resume.plan_summary import explain
 
-    summary = [asdict(line) for line in explain(found.plan)]
-    print_document({"pipeline": name, **_document(found.consequences), "summary": summary, "cost": asdict(cost)})
+    summary = [asdict(line) for line in explain(plan)]
+    print_document({"pipeline": name, **_document(consequences), "summary": summary, "cost": asdict(cost)})
 
 
-def _print_table(name: str, found: PipelineConsequences, cost: Estimate) -> None:
-    print_explanation(f"What would run in {name}", found.plan)
+def _print_table(name: str, plan: ResumePlan, cost: Estimate) -> None:
+    print_explanation(f"What would run in {name}", plan)
     typer.echo(f"{cost.runs} partitions would run, {cost.saved} need not; {_seconds(cost)}")
 
 

@@ -9,7 +9,6 @@ A vertex without a state is running. Types and states are written in either case
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -22,14 +21,6 @@ from stagehold.topology.build import DeclaredPartition, topology_of
 from stagehold.topology.topology import Topology, Vertex
 
 SHOWN_CHARACTERS = 60
-
-
-@dataclass(frozen=True)
-class GivenTopology:
-    """What the document says."""
-
-    topology: Topology
-    states: Mapping[str, AttemptState]
 
 
 def _lower(value: Any) -> Any:
@@ -65,8 +56,11 @@ class _TopologyForm(_Form):
     partitions: tuple[_PartitionForm, ...] = ()
 
 
-def parse_topology(document: bytes, *, file: str) -> GivenTopology:
-    """Read a document; InvalidTopology lists everything wrong with its shape, else everything wrong with its graph."""
+def parse_topology(document: bytes, *, file: str) -> tuple[Topology, Mapping[str, AttemptState]]:
+    """What a document says of the graph and of the states of its vertices.
+
+    :raises InvalidTopology: lists everything wrong with its shape, else everything wrong with its graph.
+    """
     try:
         form = _TopologyForm.model_validate_json(document)
     except ValidationError as error:
@@ -74,7 +68,7 @@ def parse_topology(document: bytes, *, file: str) -> GivenTopology:
     vertices = [Vertex(vertex.id, vertex.id, co_location=vertex.co_location) for vertex in form.vertices]
     partitions = [DeclaredPartition(part.id, part.producer, part.type, part.consumers) for part in form.partitions]
     states = {vertex.id: vertex.state for vertex in form.vertices}
-    return GivenTopology(topology_of(vertices, partitions, file=file), states)
+    return topology_of(vertices, partitions, file=file), states
 
 
 def _problem(detail: ErrorDetails) -> TopologyProblem:

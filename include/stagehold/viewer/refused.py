@@ -59,12 +59,12 @@ def blocked_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
     if not view.files:
         return Rows((), (), ())
     found = [*_failing(stage)]
-    fails = ", ".join(f"CASE WHEN {one.condition} THEN ? END" for one in found)
+    fails = ", ".join(f"CASE WHEN {condition} THEN ? END" for condition, _ in found)
     why = f"concat_ws('; ', {fails})" if found else "''"
     place = f"{why} AS {EXPECTATION}, *"
     query = f"SELECT {place} FROM {view} ORDER BY {EXPECTATION} = '', {PARTITION}, {EXPECTATION}"
     with database_over([view], tell) as connection:
-        return fetched(connection.execute(query, [value for one in found for value in one.values]), limit)
+        return fetched(connection.execute(query, [value for _, values in found for value in values]), limit)
 
 
 def set_aside_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
@@ -85,15 +85,8 @@ def _views(stages: Sequence[RefusedStage], wanted: Collection[tuple[str, str]]) 
     ]
 
 
-@dataclass(frozen=True)
-class _Failing:
-    """A condition of SQL that holds for rows that fail an expectation, with what stands for its question marks."""
-
-    condition: str
-    values: tuple[Any, ...]
-
-
-def _failing(stage: RefusedStage) -> Iterator[_Failing]:
+def _failing(stage: RefusedStage) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Conditions of SQL that hold for rows that fail an expectation, with what stands for their question marks."""
     blocked = {one.partition for one in stage.blocked}
     for one in stage.failures:
         column, samples = _samples(one)
@@ -103,7 +96,7 @@ def _failing(stage: RefusedStage) -> Iterator[_Failing]:
             unexpected = f"CAST({own} AS VARCHAR) IN ({', '.join('?' * len(texts))})" if texts else "false"
             missing = f" OR {own} IS NULL" if None in samples else ""
             place = "true" if one.is_of_stage else f"{PARTITION} = {one.partition}"
-            yield _Failing(f"{place} AND ({unexpected}{missing})", (*texts, one.expectation))
+            yield f"{place} AND ({unexpected}{missing})", (*texts, one.expectation)
 
 
 def _samples(verdict: GateResult) -> tuple[str | None, list[Any]]:

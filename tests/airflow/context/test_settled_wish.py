@@ -48,15 +48,14 @@ NO_BACKFILL = None
     ],
 )
 def test_what_is_asked_for(conf, backfill_conf, settled, remarks):
-    wish = settled_wish(conf, FIELDS, backfill_conf)
-    assert wish.conf == settled
-    assert len(wish.remarks) == len(remarks)
-    assert all(part in remark for part, remark in zip(remarks, wish.remarks, strict=True))
+    counts, said = settled_wish(conf, FIELDS, backfill_conf)
+    assert counts == settled
+    assert len(said) == len(remarks)
+    assert all(part in remark for part, remark in zip(remarks, said, strict=True))
 
 
 def test_what_was_said_of_a_start_counts_for_that_start_alone():
-    wish = settled_wish({REMARKS: ["a"], **TYPED}, FIELDS, NO_BACKFILL)
-    assert (wish.conf, wish.remarks) == (TYPED, ())
+    assert settled_wish({REMARKS: ["a"], **TYPED}, FIELDS, NO_BACKFILL) == (TYPED, ())
     assert remarks_in({REMARKS: ["a"]}) == ["a"]
     assert remarks_in({}) == remarks_in(None) == []
 

@@ -12,7 +12,7 @@ from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts, in_order
 from stagehold.airflow.pipeline_page.pipeline_history import LOST, pipeline_history, recoveries
 from stagehold.airflow.pipeline_page.pipeline_responses import MadeBy, TryFailure
-from stagehold.ledger.across.intervals import LastTries, LeftBehind
+from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
 from stagehold.model.standing import PartitionState, StageStanding, Standing
@@ -167,7 +167,7 @@ def test_a_recovery_tells_what_failed_first_and_what_the_tries_that_failed_had_m
         attempt(2, FAILED, 25, "gone again"),
         attempt(3, FINISHED, 37),
     ]
-    left = {"attempt 1": LeftBehind(5, 10.0), "attempt 2": LeftBehind(2, 4.04), "attempt 3": LeftBehind(9, 99.0)}
+    left = {"attempt 1": (5, 10.0), "attempt 2": (2, 4.04), "attempt 3": (9, 99.0)}
     (one,) = recoveries([tried], left).recoveries
     assert (one.subject, one.attempts, one.cause) == ("orders", 3, "environment failure, rule spark_gone")
     assert (one.failure, one.failed_at) == ("gone", START + timedelta(minutes=15))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from tests.ledger.samples import CELL, record
 
-from stagehold.ledger.across.sizes import LakeSize
 from stagehold.model.records import Cell, DataFile, StatePart
 from stagehold.model.standing import PartitionState
 
@@ -24,8 +23,8 @@ def test_what_the_newest_records_name_is_summed_with_the_state_that_they_keep(le
     newer = [record(0, files=FILES), record(1, files=FILES, kept=STATE), record(2, files=())]
     for some in (older, newer, [record(0, cell=OTHER)]):
         ledger.partitions.record(some, lease)
-    assert ledger.sizes.lake(["sales"]) == {"sales": LakeSize(2, 305)}
-    assert ledger.sizes.lake(["sales", "costs", "never"])["costs"] == LakeSize(1, 1000)
+    assert ledger.sizes.lake(["sales"]) == {"sales": (2, 305)}
+    assert ledger.sizes.lake(["sales", "costs", "never"])["costs"] == (1, 1000)
     assert ledger.sizes.lake([]) == {}
 
 
@@ -34,4 +33,4 @@ def test_data_that_is_gone_or_cannot_be_trusted_does_not_count(ledger):
     kept = (PartitionState.CONSUMABLE, PartitionState.HELD, PartitionState.BLOCKED)
     states = (*kept, PartitionState.RELEASED, PartitionState.DAMAGED)
     ledger.partitions.record([record(number, state=state) for number, state in enumerate(states)], lease)
-    assert ledger.sizes.lake([CELL.pipeline]) == {"sales": LakeSize(3, 3000)}
+    assert ledger.sizes.lake([CELL.pipeline]) == {"sales": (3, 3000)}

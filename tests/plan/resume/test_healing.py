@@ -18,9 +18,7 @@ def healed_for(situation: Situation, region: str) -> list[tuple[str, dict[str, l
     regions = stage_regions(situation.pipeline)
     asked = next(one for one in regions if one.name == region)
     found = healings(resume_plan(situation), regions, asked)
-    return [
-        (one.region.name, {stage: sorted(partitions) for stage, partitions in one.partitions.items()}) for one in found
-    ]
+    return [(region.name, {stage: sorted(partitions) for stage, partitions in lost.items()}) for region, lost in found]
 
 
 @pytest.mark.parametrize(

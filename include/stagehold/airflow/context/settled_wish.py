@@ -6,7 +6,6 @@ that tasks are told of.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from stagehold.airflow.context.restore_requests import (
@@ -23,18 +22,11 @@ LONGEST_NOTE = 1000  # letters that Airflow keeps
 OF_A_BACKFILL = frozenset({BACKFILL, RESTORE_FROM_STAGE, RESTORE, ALLOW_NON_RESTORED})
 
 
-@dataclass(frozen=True)
-class SettledWish:
-    """The configuration that counts, and why it is not the one that was given, a sentence for each difference."""
-
-    conf: Mapping[str, Any]
-    remarks: tuple[str, ...]
-
-
 def settled_wish(
     conf: Mapping[str, Any], fields: Collection[str], backfill_conf: Mapping[str, Any] | None
-) -> SettledWish:
-    """
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The configuration that counts, and why it is not the one that was given, a sentence for each difference.
+
     :param fields: of the DAG's form.
     :param backfill_conf: what Airflow's backfill passes to its runs, which may be nothing; None for a run of no
         backfill.
@@ -45,7 +37,7 @@ def settled_wish(
         known = ", ".join(sorted(fields))
         remarks.append(f"{', '.join(unknown)} is no field of this pipeline and does nothing; fields: {known}.")
     if backfill_conf is None:
-        return SettledWish(settled, tuple(remarks))
+        return settled, tuple(remarks)
     if conf.get(INTERVAL):
         remarks.append(f"The interval {conf[INTERVAL]} was left aside: a backfill runs each of its dates for itself.")
     earlier = {name for name in OF_A_BACKFILL - backfill_conf.keys() if conf.get(name)}
@@ -54,7 +46,7 @@ def settled_wish(
             "This backfill asks for nothing but its dates, so what is not consumable is computed; "
             f"{', '.join(sorted(earlier))} of an earlier one was left aside."
         )
-    return SettledWish({name: value for name, value in settled.items() if name not in earlier}, tuple(remarks))
+    return {name: value for name, value in settled.items() if name not in earlier}, tuple(remarks)
 
 
 def noted(note: str | None, remarks: Collection[str]) -> str | None:

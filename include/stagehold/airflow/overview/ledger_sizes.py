@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.overview.overview_responses import LedgerSize, PipelineSize, SizesSeen
-from stagehold.ledger.across.sizes import LakeSize
 from stagehold.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -26,11 +25,9 @@ class LedgerSums:
 def ledger_sums(ledger: Ledger) -> LedgerSums:
     known = ledger.pipelines.known()
     size = LedgerSize(back_end=ledger.back_end, schema_version=ledger.schema_version, bytes=ledger.sizes.ledger_bytes())
-    return LedgerSums(size, known, tuple(_line(name, one) for name, one in sorted(ledger.sizes.lake(known).items())))
-
-
-def _line(name: str, size: LakeSize) -> PipelineSize:
-    return PipelineSize(name=name, partitions=size.partitions, bytes=size.bytes)
+    lake = sorted(ledger.sizes.lake(known).items())
+    lines = tuple(PipelineSize(name=name, partitions=count, bytes=total) for name, (count, total) in lake)
+    return LedgerSums(size, known, lines)
 
 
 def sizes_seen(sums: Sequence[LedgerSums | None], visible: Sequence[VisiblePipeline]) -> SizesSeen:

@@ -12,7 +12,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     RegionParts,
     RestoreLine,
 )
-from stagehold.ledger.across.pipelines import AcknowledgedParts, CheckpointKey
+from stagehold.ledger.across.pipelines import CheckpointKey
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import (
     Acknowledgement,
@@ -22,7 +22,7 @@ from stagehold.model.checkpoint_records import (
 )
 from stagehold.model.records import Restore
 
-NOBODY = AcknowledgedParts(0, 0)  # finished runs are checkpointed without anybody's part
+NOBODY = (0, 0)  # finished runs are checkpointed without anybody's part
 
 
 def checkpoint_page(pipeline: str, ledger: Ledger, limit: int, offset: int) -> CheckpointPage:
@@ -55,8 +55,8 @@ def region_parts(acknowledgements: Iterable[Acknowledgement], most: int) -> tupl
     return tuple(_region(region, parts, most) for region, parts in by_region.items())
 
 
-def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, AcknowledgedParts]) -> CheckpointLine:
-    part = parts.get((record.run_id, record.number), NOBODY)
+def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, tuple[int, int]]) -> CheckpointLine:
+    acknowledged, asked = parts.get((record.run_id, record.number), NOBODY)
     return CheckpointLine(
         run_id=record.run_id,
         number=record.number,
@@ -67,8 +67,8 @@ def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, AcknowledgedPa
         savepoint=record.savepoint,
         triggered_at=record.triggered_at,
         ended_at=record.ended_at,
-        acknowledged=part.acknowledged,
-        asked=part.asked,
+        acknowledged=acknowledged,
+        asked=asked,
         bytes_written=record.bytes_written,
         bytes_full=record.bytes_written + record.bytes_referenced,
         failure=record.failure,

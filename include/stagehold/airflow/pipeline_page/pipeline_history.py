@@ -13,7 +13,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     Recovery,
     StageHistory,
 )
-from stagehold.ledger.across.intervals import LONGEST_FAILURE, LeftBehind
+from stagehold.ledger.across.intervals import LONGEST_FAILURE
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.model.standing import PartitionState
@@ -56,14 +56,14 @@ def _bytes(group: Group) -> int | None:
 LOST = "The attempt ended without a word: its process was killed or its machine was lost."
 
 
-def recoveries(tried: Sequence[Sequence[Attempt]], left: Mapping[str, LeftBehind]) -> PipelineRecoveries:
+def recoveries(tried: Sequence[Sequence[Attempt]], left: Mapping[str, tuple[int, float]]) -> PipelineRecoveries:
     """:param tried: tries of the same partitions in one run, in the order in which they began.
-    :param left: by attempt.
+    :param left: partitions of each attempt that were not computed again, and their seconds.
     """
     return PipelineRecoveries(recoveries=tuple(_recoveries(tried, left)))
 
 
-def _recoveries(tried: Sequence[Sequence[Attempt]], left: Mapping[str, LeftBehind]) -> Iterator[Recovery]:
+def _recoveries(tried: Sequence[Sequence[Attempt]], left: Mapping[str, tuple[int, float]]) -> Iterator[Recovery]:
     for tries in tried:
         lost = [one for one in tries[:-1] if one.state is not AttemptState.FINISHED]
         if not lost:
@@ -79,6 +79,6 @@ def _recoveries(tried: Sequence[Sequence[Attempt]], left: Mapping[str, LeftBehin
             failure=(first.failure or LOST)[:LONGEST_FAILURE],
             failed_at=first.ended_at or tries[tries.index(first) + 1].started_at,
             recovered_at=last.ended_at if last.state is AttemptState.FINISHED else None,
-            reused=sum(one.partitions for one in kept),
-            saved_seconds=round(sum(one.seconds for one in kept), 1),
+            reused=sum(partitions for partitions, _ in kept),
+            saved_seconds=round(sum(seconds for _, seconds in kept), 1),
         )

@@ -137,14 +137,6 @@ class GateTallies:
 FAILED = (AttemptState.FAILED, AttemptState.CANCELED)
 
 
-@dataclass(frozen=True)
-class LeftBehind:
-    """What an attempt had made consumable and its run did not compute again; ``seconds`` is what it had taken."""
-
-    partitions: int
-    seconds: float
-
-
 class Recoveries:
     """Reads `attempts` and `partitions`."""
 
@@ -175,8 +167,10 @@ class Recoveries:
                 together.setdefault((one.run_id, one.subject), []).append(one)
         return tuple(map(tuple, together.values()))
 
-    def left_behind(self, run_ids: Collection[str]) -> Mapping[str, LeftBehind]:
-        """By attempt, of all attempts of these runs."""
+    def left_behind(self, run_ids: Collection[str]) -> Mapping[str, tuple[int, float]]:
+        """By attempt, of all attempts of these runs: how many partitions it had made consumable that its run did not
+        compute again, and the seconds that they had taken.
+        """
         columns, later = partitions.c, partitions.alias()
         place = ("pipeline", "interval", "stage", "partition")
         computed_again = select(later.c.id).where(
@@ -194,4 +188,4 @@ class Recoveries:
             .group_by(columns.attempt_id)
         )
         with self._database.reading() as connection:
-            return {one: LeftBehind(count, float(spent)) for one, count, spent in connection.execute(query)}
+            return {one: (count, float(spent)) for one, count, spent in connection.execute(query)}

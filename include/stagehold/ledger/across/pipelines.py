@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Select, case, func, select, tuple_
 
@@ -92,14 +91,6 @@ def _counts_below(place: Place, stage: str, end: int, connection: Connection) ->
 CheckpointKey = tuple[str, int]  # run and number
 
 
-@dataclass(frozen=True)
-class AcknowledgedParts:
-    """How many attempts were asked to do their part in a checkpoint, and how many did."""
-
-    acknowledged: int
-    asked: int
-
-
 class CheckpointHistory:
     """Reads `checkpoints`, `acknowledgements` and `restores` by pipeline."""
 
@@ -135,15 +126,17 @@ class CheckpointHistory:
             row = connection.execute(newest).mappings().one_or_none()
         return count, record_of(Restore, row) if row else None
 
-    def parts(self, of: Collection[CheckpointKey]) -> Mapping[CheckpointKey, AcknowledgedParts]:
-        """Nothing of a checkpoint in which nobody had a part."""
+    def parts(self, of: Collection[CheckpointKey]) -> Mapping[CheckpointKey, tuple[int, int]]:
+        """How many attempts did their part in a checkpoint, and how many were asked to. Nothing of one in which nobody
+        had a part.
+        """
         columns = acknowledgements.c
         done = func.sum(case((columns.answer == Answer.ACKNOWLEDGED, 1), else_=0))
         query = select(columns.run_id, columns.number, done, func.count())
         query = query.where(tuple_(columns.run_id, columns.number).in_(of)).group_by(columns.run_id, columns.number)
         with self._database.reading() as connection:
             rows = connection.execute(query)
-            return {(run, number): AcknowledgedParts(int(some), all_) for run, number, some, all_ in rows}
+            return {(run, number): (int(some), all_) for run, number, some, all_ in rows}
 
 
 def _is_savepoint() -> ColumnElement[bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Select, TableValuedAlias, cast, func, select, true
@@ -11,14 +10,6 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Select, TableValue
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import metadata, partitions
 from stagehold.model.standing import PartitionState
-
-
-@dataclass(frozen=True)
-class LakeSize:
-    """The data that the newest records of a pipeline's partitions name, with the state that these keep."""
-
-    partitions: int
-    bytes: int
 
 
 class Sizes:
@@ -32,14 +23,13 @@ class Sizes:
         with self._database.reading() as connection:
             return _sqlite_bytes(connection) if _is_sqlite(connection) else _postgresql_bytes(connection)
 
-    def lake(self, pipelines: Collection[str]) -> Mapping[str, LakeSize]:
-        """By pipeline; nothing of one that has no data."""
+    def lake(self, pipelines: Collection[str]) -> Mapping[str, tuple[int, int]]:
+        """Partitions and bytes of the data that the newest records of a pipeline's partitions name, with the state that
+        these keep. By pipeline; nothing of one that has no data."""
         with self._database.reading() as connection:
             data = _sums(connection, _data(connection, pipelines))
             state = _sums(connection, _state(connection, pipelines))
-        return {
-            pipeline: LakeSize(count, size + state.get(pipeline, (0, 0))[1]) for pipeline, (count, size) in data.items()
-        }
+        return {pipeline: (count, size + state.get(pipeline, (0, 0))[1]) for pipeline, (count, size) in data.items()}
 
 
 def _is_sqlite(connection: Connection) -> bool:

@@ -57,14 +57,6 @@ class Consequences:
     releasable: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class PipelineConsequences:
-    """The same for a pipeline, with a decision for every partition; what may be deleted is decided `release`."""
-
-    plan: ResumePlan
-    consequences: Consequences
-
-
 def hypothesis_of(
     pipeline: Pipeline, *, failed: Sequence[str], lost: Sequence[str], changed: Sequence[str]
 ) -> Hypothesis:
@@ -80,8 +72,9 @@ def hypothesis_of(
     )
 
 
-def what_if(situation: Situation, hypothesis: Hypothesis) -> PipelineConsequences:
-    """The plan of a situation in which the hypothesis has come true.
+def what_if(situation: Situation, hypothesis: Hypothesis) -> tuple[ResumePlan, Consequences]:
+    """The plan of a situation in which the hypothesis has come true, with a decision for every partition, and what
+    follows for all of it; what may be deleted is decided `release`.
 
     What failed has left nothing, and neither have the others of its region, which ran together with it; nor, with
     `failover: full`, has anything.
@@ -95,7 +88,7 @@ def what_if(situation: Situation, hypothesis: Hypothesis) -> PipelineConsequence
     restart = tuple(
         WouldRun(_name(decision), str(decision.reason)) for decision in explained.decisions if decision.action.computes
     )
-    return PipelineConsequences(explained, Consequences(regions.regions, restart, tuple(releasable)))
+    return explained, Consequences(regions.regions, restart, tuple(releasable))
 
 
 def what_if_graph(

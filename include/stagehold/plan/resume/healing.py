@@ -8,7 +8,6 @@ order in which one region after the other can do it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from stagehold.model.partition_set import Share
 from stagehold.model.standing import PartitionState
@@ -16,17 +15,12 @@ from stagehold.plan.resume.decisions import Action, Decision, ResumePlan, RunDec
 from stagehold.plan.split.regions import Region
 from stagehold.spec.pipeline import Exchange, Pipeline
 
-
-@dataclass(frozen=True)
-class RegionHealing:
-    """Partitions of one region to compute again, by stage; everything they read is there or healed before."""
-
-    region: Region
-    partitions: Mapping[str, frozenset[int]]
+Partitions = Mapping[str, frozenset[int]]  # by stage
 
 
-def healings(plan: ResumePlan, regions: Sequence[Region], region: Region) -> tuple[RegionHealing, ...]:
-    """What to heal in regions that ``region`` follows from, in an order in which each finds its own inputs healed.
+def healings(plan: ResumePlan, regions: Sequence[Region], region: Region) -> tuple[tuple[Region, Partitions], ...]:
+    """What to compute again in regions that ``region`` follows from, in an order in which each finds all that it reads
+    there, or healed before.
 
     Lost data of other regions is left to those who read it.
 
@@ -34,7 +28,7 @@ def healings(plan: ResumePlan, regions: Sequence[Region], region: Region) -> tup
     """
     upstream = _followed_by(region, regions)
     found = ((other, _lost_in(other, plan)) for other in regions if other.name in upstream)
-    return tuple(RegionHealing(other, partitions) for other, partitions in found if partitions)
+    return tuple((other, partitions) for other, partitions in found if partitions)
 
 
 def missing_inputs(

@@ -312,10 +312,10 @@ class RegionWork:
             if not lost:
                 break
             self.heartbeat.check()
-            first = lost[0]
-            text = f"{_named(first.partitions)}, which {self.task.region.name} reads and whose data is gone"
+            region, partitions = lost[0]
+            text = f"{_named(partitions)}, which {self.task.region.name} reads and whose data is gone"
             self.workplace.progress(f"healing {text}")
-            self.heal(replace(self.task, region=first.region, share=None, only=first.partitions))
+            self.heal(replace(self.task, region=region, share=None, only=partitions))
         missing = missing_inputs(plan, self.task.pipeline, self.task.region, self.task.share)
         if missing:
             raise InputsNotReady(self.task.region.name, missing)
