@@ -15,7 +15,6 @@ from airflow.sdk import DAG, CronTriggerTimetable, Param
 from stagehold.airflow.context.restore_requests import ALLOW_NON_RESTORED, INTERVAL, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.context.task_retries import retry_arguments
 from stagehold.airflow.dag.dag_pages import PipelineDag, dag_documentation, task_documentation, write_code_page
-from stagehold.airflow.dag.form_choices import offered_intervals, offered_savepoints
 from stagehold.airflow.dag.region_operator import TAG, RegionOperator
 from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
@@ -58,11 +57,8 @@ def compile_folder(settings: Settings, place: str = "") -> CompiledFolder:
 
     :param place: the project, where the environment of Airflow's processes does not name it.
     """
-    savepoints, intervals = offered_savepoints(settings), offered_intervals(settings)
     results = [
-        _compiled(loaded, settings, Offered(savepoints.get(loaded.name, ()), intervals.get(loaded.name, ())), place)
-        if isinstance(loaded, Pipeline)
-        else loaded
+        _compiled(loaded, settings, place) if isinstance(loaded, Pipeline) else loaded
         for loaded in load_each_pipeline(settings)
     ]
     return CompiledFolder(
@@ -71,21 +67,9 @@ def compile_folder(settings: Settings, place: str = "") -> CompiledFolder:
     )
 
 
-@dataclass(frozen=True)
-class Offered:
-    """What the forms offer to choose from."""
-
-    savepoints: Sequence[str] = ()
-    intervals: Sequence[str] = ()
-
-
-NOTHING_OFFERED = Offered()
-
-
 def compile_pipeline(
     pipeline: Pipeline,
     slots: int = 0,
-    offered: Offered = NOTHING_OFFERED,
     *,
     project: str = str(PROJECT),
     place: str = "",
@@ -93,7 +77,6 @@ def compile_pipeline(
     """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions.
 
     :param slots: of the Spark server's pool, which must exist; 0 for no pool.
-    :param offered: by the forms.
     :param project: the folder that functions are imported from.
     :param place: as of `compile_folder`.
     :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
@@ -108,7 +91,7 @@ def compile_pipeline(
         catchup=False,
         dagrun_timeout=pipeline.run_timeout,
         tags=[TAG, *pipeline.airflow.tags],
-        params=run_params(pipeline, offered),
+        params=run_params(pipeline),
         default_args=retry_arguments(pipeline),
         doc_md=dag_documentation(pipeline),
         on_failure_callback=[one for one in told if one is not None] or None,
@@ -183,9 +166,12 @@ def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         yield from ((upstream, region.name) for region in stage_regions(pipeline) for upstream in region.upstream)
 
 
-def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[str, Param]:
+def run_params(pipeline: Pipeline) -> dict[str, Param]:
     """What the trigger and backfill forms ask:
     where to start again, for which interval, and the pipeline's own params.
+
+    Nothing in them hangs on what has run: they are part of the DAG, and Airflow keeps a new version of a DAG that has
+    changed. What there is to choose from is on the DAG's tab.
     """
     return {
         RESTORE_FROM_STAGE: Param(
@@ -200,11 +186,12 @@ def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[s
         RESTORE: Param(
             None,
             type=["null", "string"],
-            examples=[*offered.savepoints, LATEST],
+            examples=[LATEST],
             title="Restore",
             description="Begin with what a savepoint or checkpoint has, in place of what the interval has: the name of "
             "a savepoint, RUN_ID or RUN_ID#NUMBER, the address of a manifest, or `latest` for the newest of the "
-            "interval that verifies. Not together with a stage to restore from. " + IN_A_BACKFILL,
+            "interval that verifies. The tab Stagehold intervals has their names. Not together with a "
+            "stage to restore from. " + IN_A_BACKFILL,
         ),
         ALLOW_NON_RESTORED: Param(
             False,
@@ -215,7 +202,6 @@ def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[s
         INTERVAL: Param(
             None,
             type=["null", "string"],
-            examples=[*offered.intervals],
             title="Interval",
             description="Run for this interval instead of the run's own, reusing what earlier runs of it left. "
             "A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "
@@ -225,12 +211,12 @@ def run_params(pipeline: Pipeline, offered: Offered = NOTHING_OFFERED) -> dict[s
     }
 
 
-def _compiled(loaded: Pipeline, settings: Settings, offered: Offered, place: str) -> DAG | StageholdError:
+def _compiled(loaded: Pipeline, settings: Settings, place: str) -> DAG | StageholdError:
     try:
         for stage in loaded.stages:
             if stage.gate and not is_of_python(stage.gate):
                 check_scope(find_suite(stage.gate, Path(settings.suites), Path(settings.project)), stage, loaded)
-        dag = compile_pipeline(loaded, settings.spark_slots, offered, project=settings.project, place=place)
+        dag = compile_pipeline(loaded, settings.spark_slots, project=settings.project, place=place)
     except StageholdError as error:
         return error
     dag.code_page = write_code_page(loaded, settings)

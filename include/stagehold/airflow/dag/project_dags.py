@@ -10,22 +10,38 @@ from airflow.sdk import DAG
 from stagehold.airflow.dag.compile import compile_folder
 from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import InvalidArgument
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import pipeline_files
 
 REFUSED = "stagehold_invalid_files"
 ALLOWED = "a folder with include/pipelines/*.yaml, or one with pipeline files; `stagehold init PATH` makes a project"
 
 
+class PipelineFilesRefused(Exception):
+    """What is wrong with pipeline files, as Airflow shows it: the name of the class, a colon, and this text."""
+
+    def __init__(self, problems: Sequence[StageholdError]) -> None:
+        super().__init__(f"{len(problems)} pipeline file(s) cannot be used\n" + "\n".join(map(str, problems)))
+
+
 class RefusedFiles(DAG):
     """Stands for the pipeline files that cannot be used. Airflow asks each DAG whether it is valid: this one becomes an
-    import error, and the others of the same file stay.
+    import error without a traceback, and the others of the same file stay.
     """
 
     problems: Sequence[StageholdError] = ()
 
     def validate(self) -> None:
-        raise ExceptionGroup("\n".join(str(problem) for problem in self.problems), [*self.problems])
+        raise PipelineFilesRefused(self.problems)
+
+
+def refused_files(settings: Settings, problems: Sequence[StageholdError]) -> RefusedFiles | None:
+    """What stands for the files with these problems, if there are any."""
+    if not problems:
+        return None
+    refused = RefusedFiles(f"{REFUSED}_of_{Path(settings.project).name}", schedule=None)
+    refused.problems = problems
+    return refused
 
 
 def project_dags(place: Path) -> Mapping[str, DAG]:
@@ -40,9 +56,8 @@ def project_dags(place: Path) -> Mapping[str, DAG]:
     compiled = compile_folder(settings, str(place))
     for dag in compiled.dags:
         _hand_over(dag)
-    if compiled.problems:
-        refused = RefusedFiles(f"{REFUSED}_of_{Path(settings.project).name}", schedule=None)
-        refused.problems = compiled.problems
+    refused = refused_files(settings, compiled.problems)
+    if refused:
         _hand_over(refused)
     return {dag.dag_id: dag for dag in compiled.dags}
 
