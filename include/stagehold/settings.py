@@ -98,6 +98,9 @@ class Settings:
     pools set` does; 0 is no pool."""
     input_seconds: int = 3600
     """How many seconds a task of an eager pipeline waits for what it reads."""
+    rights: str = ""
+    """Which roles of Airflow may do what not everybody may who may resume a run, as `waive=op,admin;
+    dispose_savepoint=admin`; `*` is everybody. Default: `op` and `admin`."""
     sandbox: str = ""
     """Name of the sandbox that commands work in, as `--sandbox`. Default: production."""
     sandboxes: str = ""

@@ -117,11 +117,12 @@ def test_what_was_waived_is_told_apart(api, bearer, refused_run):
     assert rate_of(api, bearer, refused_run.run_id, NULLS) == {"failed": 3, "waived": 2}
 
 
-@pytest.mark.parametrize(("role", "may"), [("admin", True), ("user", True), ("viewer", False)])
+@pytest.mark.parametrize(("role", "may"), [("admin", True), ("op", True), ("user", True), ("viewer", False)])
 def test_a_reader_is_told_what_they_may_do_with_savepoints(api, bearer, half_done, role, may):
     from stagehold.airflow.pipeline_page import savepoint_routes
 
     told = api.get(f"{DAG}/savepoint-choices", headers=bearer(role)).json()
     assert (told["may_change"], told["may_restore"]) == (may, may)
+    assert told["may_dispose"] == (role in ("admin", "op"))
     assert told["runs"][0]["run_id"] == half_done.run_id
     assert len(told["runs"]) <= savepoint_routes.MOST_RUNS

@@ -17,7 +17,7 @@ from stagehold.settings import load_settings
 pytestmark = pytest.mark.airflow
 
 STAGE = "shipping_priority"
-ROLES = [("admin", True), ("op", True), ("user", True), ("viewer", False), (None, False)]
+ROLES = [("admin", True), ("op", True), ("user", False), ("viewer", False), (None, False)]
 WISH = {"stage": STAGE, "expectation": NULLS, "partitions": [[3, 4]], "reason": "known since March"}
 
 
@@ -56,9 +56,27 @@ def test_nobody_looks_without_logging_in(api, refused_run, path):
 
 
 @pytest.mark.parametrize(("role", "may"), ROLES)
-def test_waiving_needs_the_right_to_resume(api, bearer, refused_run, role, may):
+def test_waiving_needs_a_right_of_its_own(api, bearer, refused_run, role, may):
     assert post(api, bearer(role), refused_run).status_code == (200 if may else 403)
     assert bool(words(refused_run)) == may
+
+
+def test_the_refusal_says_which_role_it_takes_and_the_page_does_not_offer_it(api, bearer, refused_run):
+    answer = post(api, bearer("user"), refused_run)
+    assert answer.json()["detail"] == (
+        "Waiving what a gate refuses needs the role admin or op, and user user has user. Ask somebody who has it; "
+        "STAGEHOLD_RIGHTS (waive=...) of the api-server says which roles do."
+    )
+    seen = {role: api.get(f"{refused_run.url}/grid", headers=bearer(role)).json() for role in ("op", "user", "viewer")}
+    assert {role: (grid["may_change"], grid["may_waive"]) for role, grid in seen.items()} == {
+        "op": (True, True), "user": (True, False), "viewer": (False, False),
+    }  # fmt: skip
+
+
+def test_roles_with_the_right_are_a_setting(api, bearer, refused_run, monkeypatch):
+    monkeypatch.setenv("STAGEHOLD_RIGHTS", "waive=user")
+    assert post(api, bearer("op"), refused_run).status_code == 403
+    assert post(api, bearer("user"), refused_run).status_code == 200
 
 
 def test_nobody_waives_without_logging_in(api, refused_run):
@@ -90,11 +108,11 @@ def test_what_fails_alike_is_one_group_on_the_page(api, bearer, refused_run):
 
 
 def test_the_ledger_and_the_page_say_who_waived_what(api, bearer, refused_run):
-    answer = post(api, bearer("user"), refused_run, until="2999-01-31")
+    answer = post(api, bearer("op"), refused_run, until="2999-01-31")
     assert answer.status_code == 200, answer.text
-    assert (answer.json()["partitions"], answer.json()["waiver"]["waived_by"]) == ([[3, 4]], "user user")
+    assert (answer.json()["partitions"], answer.json()["waiver"]["waived_by"]) == ([[3, 4]], "op user")
     assert [(one.partition, one.expectation, one.waived_by) for one in words(refused_run)] == [
-        (number, NULLS, "user user") for number in (3, 4)
+        (number, NULLS, "op user") for number in (3, 4)
     ]
     assert words(refused_run)[0].until == datetime(2999, 1, 31, tzinfo=UTC)
     grid = shown(api, bearer, refused_run)
@@ -105,7 +123,7 @@ def test_the_ledger_and_the_page_say_who_waived_what(api, bearer, refused_run):
     ]
     told = grid["gate_failures"][0]["waiver"]
     assert (told["waived_by"], told["reason"], told["until"]) == (
-        "user user",
+        "op user",
         "known since March",
         "2999-01-31T00:00:00Z",
     )

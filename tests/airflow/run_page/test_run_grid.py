@@ -188,7 +188,7 @@ def test_a_run_that_was_suspended_did_not_fail():
 def test_the_headline_says_how_the_run_ended(state, known, expected):
     made = facts([RUN_IT], [], state, ledger_state=known)
     assert run_grid(made).headline.startswith(expected)
-    assert seen_by(run_grid(made), made.dag_run, may_resume=True).headline.startswith(expected)
+    assert seen_by(run_grid(made), made.dag_run, may_resume=True, may_waive=True).headline.startswith(expected)
 
 
 def test_a_run_that_was_marked_as_a_success_is_not_whole():
@@ -309,7 +309,7 @@ def test_the_headline_names_the_share_that_failed():
 
 def test_a_viewer_sees_the_plan_but_is_told_who_may_resume():
     made = facts([RUN_IT], [])
-    preview = seen_by(run_grid(made), made.dag_run, may_resume=False).resume
+    preview = seen_by(run_grid(made), made.dag_run, may_resume=False, may_waive=False).resume
     assert preview.refusal is not None
     assert "not clear its tasks" in preview.refusal
     assert [task.task_id for task in preview.tasks] == ["joined"]
@@ -320,14 +320,14 @@ def test_a_page_made_while_its_run_went_on_is_shown_as_it_was_until_it_is_made_a
     working = attempt(1, AttemptState.RUNNING)
     kept = run_grid(facts([REUSE, RUN_IT], [record(0)], "running", attempts=(working,)))
     ended = facts([REUSE, REUSE], [record(0), record(1)], "success").dag_run
-    shown = seen_by(kept, ended, may_resume=True)
+    shown = seen_by(kept, ended, may_resume=True, may_waive=True)
     assert shown.active
     assert (shown.state, shown.headline) == ("running", "Running: 1 of 2 partitions are consumable")
 
 
 def test_a_page_made_before_its_run_was_resumed_says_that_it_runs_and_offers_no_second_resume():
     kept = run_grid(facts([REUSE, RUN_IT], [record(0)], "failed"))
-    shown = seen_by(kept, facts([REUSE, RUN_IT], [record(0)], "queued").dag_run, may_resume=True)
+    shown = seen_by(kept, facts([REUSE, RUN_IT], [record(0)], "queued").dag_run, may_resume=True, may_waive=True)
     assert shown.active
     assert shown.headline == "Running: 1 of 2 partitions are consumable"
     assert "still queued" in (shown.resume.refusal or "")

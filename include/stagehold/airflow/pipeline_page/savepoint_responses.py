@@ -88,8 +88,9 @@ class RunChoice(ResponseModel):
 
 
 class SavepointChoices(ResponseModel):
-    """``may_change``: make and dispose; ``may_restore``: start a run with one."""
+    """``may_change``: make; ``may_dispose``: throw away; ``may_restore``: start a run with one."""
 
     may_change: bool
+    may_dispose: bool
     may_restore: bool
     runs: tuple[RunChoice, ...]

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume, may_trigger
 from stagehold.airflow.answering.api_server import answering, server_ledger
+from stagehold.airflow.answering.rights import Right, has_right, require_right
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.pipeline_page.savepoint_responses import (
     Disposed,
@@ -130,7 +131,13 @@ def show_choices(dag_id: str, place: PlaceDep, user: GetUserDep) -> SavepointCho
     """What the caller may do with savepoints, and the runs of which one can be made."""
     with answering():
         runs = run_choices(dag_id, place.pipeline.name, server_ledger(place.settings))
-        return SavepointChoices(may_change=may_resume(dag_id, user), may_restore=may_trigger(dag_id, user), runs=runs)
+        may_change = may_resume(dag_id, user)
+        return SavepointChoices(
+            may_change=may_change,
+            may_dispose=may_change and has_right(Right.DISPOSE, user, place.settings),
+            may_restore=may_trigger(dag_id, user),
+            runs=runs,
+        )
 
 
 @router.get("/restorable", dependencies=[MAY_SEE_RUN])
@@ -176,10 +183,11 @@ def make_savepoint(
 
 
 @router.delete("/savepoints/{name}", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
-def dispose_savepoint(name: str, place: PlaceDep) -> Disposed:
+def dispose_savepoint(name: str, place: PlaceDep, user: GetUserDep) -> Disposed:
     """Throw it away. Data that only it needed goes with the next `stagehold gc`."""
     notes: list[str] = []
     with answering():
+        require_right(Right.DISPOSE, user, place.settings)
         found = place.own(name)
         line = place.line(found)
         dispose_of(found, place.workplace(notes))

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
 from stagehold.airflow.answering.api_server import answering, server_ledger
+from stagehold.airflow.answering.rights import Right, require_right
 from stagehold.airflow.run_page.gate_failures import waiver_told
 from stagehold.airflow.run_page.gate_responses import (
     ObservedHistory,
@@ -128,11 +129,13 @@ def show_history(stage: str, expectation: str, run: GatedRunDep) -> ObservedHist
 def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnswer:
     """Let partitions be read though they do not meet an expectation, or take that back. The verdict stays on record.
 
-    It holds for the data that is there now; what is computed anew while somebody decides is other data, unless it has
-    the same content.
+    To let them through takes a right of its own, to take it back the right to resume. It holds for the data that is
+    there now; what is computed anew while somebody decides is other data, unless it has the same content.
     """
     now = datetime.now(UTC)
     with answering():
+        if not wanted.end:
+            require_right(Right.WAIVE, user, run.settings)
         cell = run.cell(wanted.stage)
         records = run.ledger.partitions.newest(cell)
         named = PartitionSet.named(wanted.partitions, [one.partition for one in records])

@@ -59,7 +59,7 @@ def run_grid(facts: RunFacts) -> RunGrid:
     return grid
 
 
-def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool) -> RunGrid:
+def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_waive: bool) -> RunGrid:
     """The same for this reader. If the run was resumed since the page was made, that is said; if it has ended since,
     the page stays as it was until it is made anew, as nothing else in it is about a run that has ended.
     """
@@ -67,7 +67,7 @@ def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool) -> Run
     if not grid.active or dag_run.state in ACTIVE_RUN_STATES:
         told = _with_state(grid, dag_run)
     if may_resume:
-        return told
+        return told.model_copy(update={"may_waive": may_waive})
     refusal = told.resume.refusal or NOT_ALLOWED
     resume = told.resume.model_copy(update={"refusal": refusal})
     return told.model_copy(update={"may_change": False, "resume": resume})
@@ -109,6 +109,7 @@ def unplanned(dag_run: StageholdDagRun, standing: Standing, looked: Looked = AS_
         resumed=None,
         restore=None,
         may_change=True,
+        may_waive=False,
         unmet=0,
         looked=looked,
     )
@@ -142,6 +143,7 @@ def _grid(facts: RunFacts, shown: Sequence[tuple[StageRow, Sequence[PartitionCel
         resumed=Resumed(by=facts.resumed.subject, at=facts.resumed.recorded_at) if facts.resumed else None,
         restore=facts.restore,
         may_change=True,
+        may_waive=False,
         unmet=sum(map(len, facts.gate_failures.values())),
         looked=facts.looked,
     )

@@ -236,6 +236,7 @@ class RunGrid(ResponseModel):
     resumed: Resumed | None
     restore: RestoredFrom | None
     may_change: bool
+    may_waive: bool
     unmet: int
     looked: Looked
 

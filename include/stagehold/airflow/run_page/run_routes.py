@@ -22,6 +22,7 @@ from stagehold.airflow.answering.api_server import (
 )
 from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.answering.response_model import AS_RECORDED
+from stagehold.airflow.answering.rights import Right, has_right
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.run_page.resume_lease import Presser, resume_lease
 from stagehold.airflow.run_page.run_facts import RunFacts
@@ -88,7 +89,12 @@ def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, reques
         settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         known = KnownRun.read(dag_id, run_id, session, ledger, settings)
-        shown = seen_by(_shown(known, ledger, settings), known.dag_run, may_resume=may_resume(dag_id, user))
+        shown = seen_by(
+            _shown(known, ledger, settings),
+            known.dag_run,
+            may_resume=may_resume(dag_id, user),
+            may_waive=has_right(Right.WAIVE, user, settings),
+        )
     timeless = shown.model_copy(update={"looked": shown.looked.model_copy(update={"at": None})})
     answer = answer_unless_known(shown, request, same_as=timeless)
     if shown.looked.at:
@@ -100,7 +106,7 @@ def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, reques
 def plan(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> ResumePreview:
     """What Resume would do, worked out anew."""
     facts = _facts(dag_id, run_id, session)
-    return seen_by(run_grid(facts), facts.dag_run, may_resume=may_resume(dag_id, user)).resume
+    return seen_by(run_grid(facts), facts.dag_run, may_resume=may_resume(dag_id, user), may_waive=False).resume
 
 
 @router.get("/stages/{stage}/cells", dependencies=[MAY_SEE_RUN])

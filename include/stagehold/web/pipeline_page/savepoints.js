@@ -19,6 +19,7 @@ const { Box, Button, Flex, Input, Text } = globalThis.ChakraUI;
 
 const POLL_SECONDS = 2;
 const NO_CHANGE = "You may see runs of this DAG but not change them. Ask somebody who may edit it.";
+const NO_DISPOSAL = "You do not have the right to dispose of savepoints. STAGEHOLD_RIGHTS says which roles have it.";
 const NO_RESTORE = "You may not start runs of this DAG. Ask somebody who may.";
 const NO_RUNS = "Airflow has started no run of this pipeline yet, so there is nothing to keep.";
 
@@ -159,7 +160,7 @@ const Made = ({ one }) => html`
 /** @typedef {{ kind: "restore" | "dispose", one: Api.SavepointLine } | { kind: "create" }} Action */
 
 /**
- * @typedef {{ change: string | null, create: string | null, restore: string | null }} Refusals
+ * @typedef {{ dispose: string | null, create: string | null, restore: string | null }} Refusals
  * @param {{ savepoints: Api.SavepointLine[], refusals: Refusals, onAct: (action: Action) => void }} props
  */
 function List({ savepoints, refusals, onAct }) {
@@ -174,7 +175,7 @@ function List({ savepoints, refusals, onAct }) {
     html`
       <${Flex} gap="2" justify="end">
         <${Act} onClick=${() => onAct({ kind: "restore", one })} text="Restore" why=${refusals.restore} />
-        <${Act} onClick=${() => onAct({ kind: "dispose", one })} text="Dispose" why=${refusals.change} />
+        <${Act} onClick=${() => onAct({ kind: "dispose", one })} text="Dispose" why=${refusals.dispose} />
       <//>`,
   ]);
   return html`<${Columns} names=${["Savepoint", "Of", "Made by", ""]} rows=${rows} />`;
@@ -188,7 +189,7 @@ function List({ savepoints, refusals, onAct }) {
 function refusalsOf(choices) {
   const change = choices.may_change ? null : NO_CHANGE;
   return {
-    change,
+    dispose: change ?? (choices.may_dispose ? null : NO_DISPOSAL),
     create: change ?? (choices.runs.length ? null : NO_RUNS),
     restore: choices.may_restore ? null : NO_RESTORE,
   };

@@ -42,15 +42,15 @@ const Facts = ({ stage, cell, runId }) => html`
     }
   <//>`;
 
-/** @param {{ failure: Api.GateFailure, mayChange: boolean, onChoose: () => void }} props */
-const Unmet = ({ failure, mayChange, onChoose }) => html`
+/** @param {{ grid: Api.RunGrid, failure: Api.GateFailure, onChoose: () => void }} props */
+const Unmet = ({ grid, failure, onChoose }) => html`
   <${Flex} align="start" borderTopWidth="1px" gap="3" px="4" py="2" wrap="wrap">
     <${Tag} palette=${STANDINGS[failure.standing].palette}>${STANDINGS[failure.standing].text}<//>
     <${Box} flex="1 1 320px">
       <${Text}>${failure.expectation}<//>
       ${failure.waiver && html`<${Text} data-testid="waiver">${waiverText(failure.waiver)}<//>`}
     <//>
-    ${mayChange && html`<${WaiveButton} failure=${failure} onClick=${onChoose} />`}
+    <${WaiveButton} grid=${grid} failure=${failure} onClick=${onChoose} />
   <//>`;
 
 /** @param {{ children: Content }} props */
@@ -102,7 +102,7 @@ export function ChosenPartition({ grid, stage, cell, onWaived, ...told }) {
       <${Facts} stage=${stage} cell=${cell} runId=${grid.run_id} />
       ${unmet.map(
         (failure) => html`
-          <${Unmet} key=${failure.expectation} failure=${failure} mayChange=${grid.may_change}
+          <${Unmet} key=${failure.expectation} grid=${grid} failure=${failure}
             onChoose=${() => choose(failure)} />`,
       )}
       ${

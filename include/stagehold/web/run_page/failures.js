@@ -65,7 +65,7 @@ function Unmet({ grid, failures, onWaived }) {
     `${failure.stage}[${ranges(failure.partitions)}]`,
     html`<${Seen} failure=${failure} />`,
     html`<${Standing} failure=${failure} />`,
-    grid.may_change && html`<${WaiveButton} failure=${failure} onClick=${() => setChosen(failure)} />`,
+    html`<${WaiveButton} grid=${grid} failure=${failure} onClick=${() => setChosen(failure)} />`,
   ]);
   const key = chosen && `${chosen.stage} ${chosen.expectation} ${chosen.standing} ${ranges(chosen.partitions)}`;
   return html`

@@ -10,11 +10,16 @@ const { Box, Button, Code, Flex, Input, Text } = globalThis.ChakraUI;
 
 const LONGEST_REASON = 1000; // letters that the server takes
 
+const NO_RIGHT = "You do not have the right to waive what a gate refuses. STAGEHOLD_RIGHTS says which roles have it.";
+
 // What is computed anew is judged anew, so that there is nothing to waive of it.
-/** @param {{ failure: Api.GateFailure, onClick: () => void }} props */
-export function WaiveButton({ failure, onClick }) {
-  if (failure.standing === "outdated") return null;
-  return html`<${SmallButton} onClick=${onClick}>${failure.waiver ? "Take back" : "Waive"}<//>`;
+/** @param {{ grid: Api.RunGrid, failure: Api.GateFailure, onClick: () => void }} props */
+export function WaiveButton({ grid, failure, onClick }) {
+  if (failure.standing === "outdated" || !grid.may_change) return null;
+  const mayNot = !failure.waiver && !grid.may_waive;
+  const text = failure.waiver ? "Take back" : "Waive";
+  return html`
+    <${SmallButton} disabled=${mayNot} onClick=${onClick} title=${mayNot ? NO_RIGHT : undefined}>${text}<//>`;
 }
 
 /** @param {{ failure: Api.GateFailure }} props */

@@ -546,6 +546,7 @@ declare namespace Api {
     resumed: Resumed | null;
     restore: RestoredFrom | null;
     may_change: boolean;
+    may_waive: boolean;
     unmet: number;
     looked: Looked;
   }
@@ -586,6 +587,7 @@ declare namespace Api {
 
   interface SavepointChoices {
     may_change: boolean;
+    may_dispose: boolean;
     may_restore: boolean;
     runs: RunChoice[];
   }
