@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from rich.table import Table
     from rich.tree import Tree
 
     from stagehold.plan.resume.decisions import ResumePlan
 
 WIDTH_OF_A_PIPE = 200  # Rich takes 80 for what is no terminal and folds the cells that grep looks for
+LEAST_OF_THE_LAST = 24  # columns of the terminal below which folding leaves nothing to read
+BETWEEN_COLUMNS = 4  # with the edges of the table
 
 COLOURS = {
     "consumable": "green",
@@ -47,18 +50,58 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     """Print a table whose cells are taken as they are, so `[brackets]` in them are no markup.
 
     Only the last column is folded where the terminal is narrow: put the one there that is long, or that people copy.
+    Where the others do not fit, each row becomes a block with a line for each of its cells, as psql's `\\x auto` does:
+    nothing is cut off. In a pipe a row stays a row, however wide, as programs look for its cells.
     """
-    from rich import box
     from rich.console import Console
+
+    cells = [list(row) for row in rows]
+    least = _least_width(columns, cells)
+    console = Console(width=None if sys.stdout.isatty() else max(WIDTH_OF_A_PIPE, least))
+    shape = _table if least <= console.width else _blocks
+    console.print(shape(title, columns, cells))
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """What a table needs if only its last column is folded."""
+    from rich.cells import cell_len
+
+    widths = [
+        max(cell_len(line) for cell in column for line in cell.splitlines() or [""])
+        for column in zip(columns, *rows, strict=True)
+    ]
+    *others, last = widths
+    return sum(others) + min(last, LEAST_OF_THE_LAST) + BETWEEN_COLUMNS * len(columns)
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=Text(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column != columns[-1])
+    for place, column in enumerate(columns, 1):
+        table.add_column(column, overflow="fold", no_wrap=place < len(columns))
     for cells in rows:
         table.add_row(*(Text(cell, COLOURS.get(cell, "")) for cell in cells))
-    Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(table)
+    return table
+
+
+def _blocks(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """The rows below one another, each cell beside its column's name. Empty cells are left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    blocks = Table(title=Text(title, "bold"), title_justify="left", box=None, show_header=False, padding=(0, 1))
+    blocks.add_column(style="dim", no_wrap=True)
+    blocks.add_column(overflow="fold")
+    for number, cells in enumerate(rows):
+        if number:
+            blocks.add_row("", "")
+        for column, cell in zip(columns, cells, strict=True):
+            if cell:
+                blocks.add_row(Text(column), Text(cell, COLOURS.get(cell, "")))
+    return blocks
 
 
 def print_tree(tree: Tree) -> None:

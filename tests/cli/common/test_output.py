@@ -1,0 +1,93 @@
+"""Tables of commands at every width of a terminal."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+import stagehold.cli
+from stagehold.cli.common.output import print_table
+
+GATES = (
+    ("stage", "partitions", "severity", "result", "observed", "expectation"),
+    [
+        ("orders_by_customer", "0-15", "critical", "blocked", "17 of 12,002", "expect_column_values_to_not_be_null(c)"),
+        ("top_orders", "0", "warning", "passed", "", "expect_table_row_count_to_equal(value=10)"),
+    ],
+)
+WORDS = st.text(st.characters(codec="ascii", categories=("L", "N", "P")), min_size=1, max_size=40)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Has the output be a terminal of so many columns."""
+
+    def of(width: int) -> None:
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setenv("TERM", "dumb")  # no colours
+        monkeypatch.setenv("LINES", "50")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    return of
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_a_table_fits_the_terminal_and_nothing_is_cut_off(capsys, terminal, width):
+    terminal(width)
+    print_table("Gates", *GATES)
+    printed = capsys.readouterr().out
+    assert all(cell_len(line.rstrip()) <= width for line in printed.splitlines())
+    packed = "".join(printed.split())
+    assert all("".join(cell.split()) in packed for row in GATES[1] for cell in row)
+
+
+def test_where_it_does_not_fit_each_row_is_a_block(capsys, terminal):
+    terminal(60)
+    print_table("Gates", ("stage", "partitions", "expectation"), [("s" * 40, "0-15", "e" * 30), ("t", "", "short")])
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "Gates",
+        f" stage        {'s' * 40}",
+        " partitions   0-15",
+        f" expectation  {'e' * 30}",
+        "",
+        " stage        t",
+        " expectation  short",
+    ]
+
+
+def test_in_a_pipe_a_row_is_a_line(capsys):
+    print_table("", ("run", "state", "why"), [("r" * 150, "failed", "w" * 20), ("s", "running", "")])
+    (found,) = [line for line in capsys.readouterr().out.splitlines() if "failed" in line]
+    assert found.split() == ["r" * 150, "failed", "w" * 20]
+
+
+@given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=4), st.integers(60, 220))
+def test_every_cell_is_printed_whole_in_its_order(rows, width):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setenv("TERM", "dumb")
+        patch.setenv("LINES", "50")
+        patch.setattr(sys.stdout, "isatty", lambda: True)
+        written = []
+        patch.setattr(sys.stdout, "write", written.append)
+        print_table("", ("first", "second", "third"), rows)
+    lines = "".join(written).splitlines()
+    assert all(cell_len(line.rstrip()) <= width for line in lines)
+    assert all(any(cell in line for line in lines) for row in rows for cell in row[:2])
+
+
+def test_no_other_module_draws_tables():
+    package = Path(stagehold.cli.__file__).parent
+    drawing = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "rich.table"
+    }
+    assert drawing == {"common/output.py"}
