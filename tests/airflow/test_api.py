@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
+from unittest.mock import ANY
 from uuid import uuid4
 
 import pytest
@@ -135,6 +136,24 @@ def test_what_the_ledger_has_forgotten_of_a_run_is_shown_from_the_archive(api, b
     told = api.get(half_done.url + "/timeline", headers=bearer("viewer")).json()
     assert [line["text"] for line in told["lines"]][-1] == "running to failed: fail"
     assert (before["archived"], told) == (False, {**before, "archived": True})
+
+
+def test_who_marked_a_run_or_cleared_it_is_in_its_history(api, bearer, half_done):
+    before = api.get(half_done.url + "/timeline", headers=bearer("viewer")).json()["lines"]
+    in_airflow = f"/api/v2/dags/{half_done.dag_id}"
+    for method, path, body in [
+        ("PATCH", f"/dagRuns/{half_done.run_id}", {"state": "success"}),
+        ("PATCH", f"/dagRuns/{half_done.run_id}", {"note": "looked at it"}),
+        ("POST", "/clearTaskInstances", {"dry_run": False, "dag_run_id": half_done.run_id, "task_ids": ["orders"],
+         "only_failed": False, "reset_dag_runs": False}),
+    ]:  # fmt: skip
+        answer = api.request(method, in_airflow + path, json=body, headers=bearer("op"))
+        assert answer.status_code == 200, answer.text
+    told = api.get(half_done.url + "/timeline", headers=bearer("viewer")).json()["lines"]
+    assert [line for line in told if line not in before][-2:] == [
+        {"at": ANY, "of": "run", "text": "op user marked the run success, in Airflow"},
+        {"at": ANY, "of": "run", "text": "op user cleared orders, in Airflow"},
+    ]
 
 
 def test_a_run_that_has_not_begun_has_no_history(api, bearer, synced_airflow):

@@ -31,7 +31,7 @@ REPORT = RunReport(
 
 
 def test_changes_and_events_are_told_in_the_order_of_time():
-    told = run_history(REPORT, archived=False)
+    told = run_history(REPORT, [])
     assert told.lines == (
         HistoryLine(at=NOW, of="run", text="created"),
         HistoryLine(at=NOW + timedelta(seconds=2), of="ann", text="resumed: runs 3"),
@@ -43,5 +43,5 @@ def test_changes_and_events_are_told_in_the_order_of_time():
 
 def test_of_a_long_history_the_newest_is_shown():
     events = tuple(Event(RUN, "finished", str(number), "", LATER) for number in range(MOST_LINES))
-    told = run_history(replace(REPORT, events=events), archived=True)
+    told = run_history(replace(REPORT, events=events), [], archived=True)
     assert (len(told.lines), told.earlier, told.lines[-1].of) == (MOST_LINES, 3, str(MOST_LINES - 1))

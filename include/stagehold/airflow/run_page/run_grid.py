@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.answering.response_model import AS_RECORDED, Looked
@@ -248,8 +249,13 @@ def _runs_again(decision: Decision) -> bool:
     return decision.action is Action.RUN and record is not None and record.state.readable
 
 
-def run_history(report: RunReport, *, archived: bool) -> RunHistory:
-    lines = sorted((*_changes(report), *_events(report)), key=lambda line: line.at)
+def run_history(
+    report: RunReport | None, deeds: Iterable[tuple[datetime, str]], *, archived: bool = False
+) -> RunHistory:
+    """What is on record of the run, if it has begun, and what people did to it in Airflow."""
+    own = (*_changes(report), *_events(report)) if report else ()
+    by_people = (HistoryLine(at=at, of="run", text=text) for at, text in deeds)
+    lines = sorted((*own, *by_people), key=lambda line: line.at)
     earlier = max(0, len(lines) - MOST_LINES)
     return RunHistory(lines=tuple(lines[-MOST_LINES:]), earlier=earlier, archived=archived)
 

@@ -44,6 +44,7 @@ from stagehold.airflow.run_page.run_responses import (
     RunGrid,
     RunHistory,
 )
+from stagehold.airflow.runs.audit import deeds_of_people
 from stagehold.airflow.runs.dag_runs import dag_settings
 from stagehold.airflow.runs.task_clearing import TaskToClear
 from stagehold.errors.base import StageholdError
@@ -137,15 +138,16 @@ def cells(
 
 @router.get("/timeline", dependencies=[MAY_SEE_RUN])
 def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
-    """What happened to the run; nothing if it has not begun. What the ledger has forgotten is read from the lake."""
+    """What happened to the run, and who did what to it in Airflow; what the ledger has forgotten from the lake."""
+    deeds = deeds_of_people(dag_id, run_id, session)
     with answering():
         settings = dag_settings(dag_id, session)
         ledger, own = server_ledger(settings), ledger_run_id(dag_id, run_id)
         try:
             report = report_of(own, ledger, settings.lake_uri)
         except UnknownName:
-            return RunHistory(lines=(), earlier=0, archived=False)
-        return run_history(report, archived=len(report.history) > len(ledger.transitions.of_run(own)))
+            return run_history(None, deeds)
+        return run_history(report, deeds, archived=len(report.history) > len(ledger.transitions.of_run(own)))
 
 
 @router.post("/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
