@@ -37,7 +37,7 @@ def server(synced_airflow) -> Iterator[tuple[int, int]]:
 
 
 def wait_for(port: int) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
