@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-import stagehold.cli
 from stagehold.cli.common.output import print_table
+from stagehold.settings import LIBRARY
 
 GATES = (
     ("stage", "partitions", "severity", "result", "observed", "expectation"),
@@ -83,7 +82,7 @@ def test_every_cell_is_printed_whole_in_its_order(rows, width):
 
 
 def test_no_other_module_draws_tables():
-    package = Path(stagehold.cli.__file__).parent
+    package = LIBRARY / "stagehold" / "cli"
     drawing = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
