@@ -18,7 +18,7 @@ from stagehold.settings import load_settings
 pytestmark = pytest.mark.airflow
 
 DAG = "shipping_priority"
-OURS = "orders of 2026-11-10 was released: 16 partitions, about 40 s, computed again for orders_by_customer"
+OURS = "orders of 2026-11-10 was released: 16 partitions, about 40 s, computed again"
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from tests.e2e.browser import log_in
 from tests.e2e.forms import OVERRIDE, ask_for_backfill, end_earlier, fill_moments, press_until_accepted
 from tests.e2e.stack import RUN_SECONDS, Stack, until
 
+from stagehold.checkpoints.releasing import as_released
 from stagehold.errors import AirflowRefused
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
@@ -161,6 +162,35 @@ def test_a_restore_of_dates_that_never_ran_computes_them_whole_and_says_so(stack
     stack.finish(run)
     assert stack.airflow._send("GET", here)["note"] == note
     assert [len(records) for records in history(stack, NEVER).values()] == [2, 2, 2]  # each partition once
+
+
+def release(stack: Stack, date: str, stage: str) -> None:
+    """As the end of a later run does, when `retain` says so."""
+    with Ledger.open(stack.settings.ledger_url) as ledger:
+        lease = ledger.leases.acquire(f"{PIPELINE}/{date}/{stage}", "the test", 60)
+        newest = ledger.partitions.newest(Cell(PIPELINE, stage, date))
+        ledger.partitions.record([as_released(one, datetime.now(UTC)) for one in newest], lease)
+        ledger.leases.release(lease)
+
+
+def test_a_run_that_had_to_compute_again_what_was_released_says_so_in_its_note_and_its_log(stack: Stack, ran) -> None:
+    date = DATES[1]
+    release(stack, date, "customer")
+    told = f"customer of {date} was released: 2 partitions, about "
+    planned = stack.command("plan", PIPELINE, "--interval", date, "--restore-from-stage", "orders_by_customer")
+    assert f"restores from orders_by_customer; {told}" in planned.stdout
+    asked = {"from_date": f"{date}T00:00:00Z", "to_date": f"{date}T12:00:00Z"}
+    conf = {"restore_from_stage": "orders_by_customer"}
+    body = {**asked, "dag_run_conf": conf, "reprocess_behavior": "completed", "max_active_runs": 1}
+    ask_for_backfill(stack, PIPELINE, body)
+    run = DagRun(PIPELINE, dag_run(date), "")
+    assert stack.airflow.wait(run, RUN_SECONDS).state == "success"
+    here = f"/api/v2/dags/{PIPELINE}/dagRuns/{quote(run.run_id, safe='')}"
+    (line,) = [one for one in stack.airflow._send("GET", here)["note"].splitlines() if "was released" in one]
+    assert line.startswith(f"Stagehold: {told}")
+    logs = [stack.log(run, task, one.number) for task, one in stack.airflow.tasks(PIPELINE, run.run_id).items()]
+    assert any(f"restores from orders_by_customer; {told}" in log for log in logs)
+    assert published(stack, date) == ran(date)
 
 
 def test_all_runs_without_an_override_computes_what_is_not_consumable_and_no_earlier_wish(stack: Stack, ran) -> None:

@@ -100,7 +100,7 @@ def test_a_run_says_it_first_and_computes_just_that(nights):
     assert computed == {"drafts": {0, 1, 2}, "edits": {0, 1, 2}}
     told = healed_in(f"again.{RELEASED}", began, nights.ledger)
     assert [one.partition(":")[0] for one in told] == [f"{stage} of {RELEASED} was released" for stage in computed]
-    assert all(one.endswith(", computed again for prints") for one in told)
+    assert all(one.endswith(", computed again") for one in told)
     assert healed_in(f"again.{RELEASED}", datetime.now(UTC) + timedelta(hours=1), nights.ledger) == ()
 
 

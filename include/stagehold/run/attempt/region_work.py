@@ -329,7 +329,7 @@ class RegionWork:
             self.workplace.progress(text)
         now, interval = datetime.now(UTC), self.task.request.interval
         for one in released_outputs(plan):
-            told = f"{released_text({interval: [one]})}, computed again for {self.task.region.name}"
+            told = f"{released_text({interval: [one]})}, computed again"
             self.workplace.ledger.events.append(Event(self.task.request.run_id, HEALED, one.stage, told, now))
 
     def _to_compute(self, stage: str, plan: ResumePlan) -> list[Decision]:
