@@ -16,7 +16,7 @@ from stagehold.errors import StageholdError
 from stagehold.settings import load_settings
 
 COMMANDS = {  # as `--help` lists them
-    "init": "stagehold.cli.project.init:init",
+    "init": "stagehold.cli.init_command:init",
     "up": "stagehold.cli.service_commands:up",
     "down": "stagehold.cli.service_commands:down",
     "run": "stagehold.cli.running.run:run",

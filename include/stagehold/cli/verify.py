@@ -51,7 +51,7 @@ def verify(
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.plan.scrub import next_command
     from stagehold.run.here.mending_runs import heal as heal_found
-    from stagehold.run.scrub.scrubbing import requests_asked, scrub, scrub_with_spark
+    from stagehold.run.upkeep.scrubbing import requests_asked, scrub, scrub_with_spark
 
     settings, draw = load_settings(), _sample(sample)
     pipelines, unread = _pipelines(pipeline, settings)

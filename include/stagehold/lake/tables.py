@@ -7,7 +7,6 @@ could overwrite one that landed at the same moment.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import TableSchemaConflict
@@ -120,14 +119,11 @@ def _add_feature(table: DeltaTable) -> None:
     table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
 
 
-@dataclass(frozen=True)
 class _Grown:
     """A published table with what ``wanted`` has beyond it."""
 
-    location: TableLocation
-    wanted: Schema
-    output: OutputForm
-    as_recorded: bool
+    def __init__(self, location: TableLocation, wanted: Schema, output: OutputForm, as_recorded: bool) -> None:
+        self.location, self.wanted, self.output, self.as_recorded = location, wanted, output, as_recorded
 
     def step(self, table: DeltaTable, landed: int) -> RetryReason:
         present, wanted = schema_fields(table.schema()), schema_fields(self.wanted)

@@ -15,7 +15,7 @@ from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionRecord
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.planning.candidates import Candidates
-from stagehold.run.scrub.scrubbing import SnapshotComparison
+from stagehold.run.upkeep.scrubbing import SnapshotComparison
 from stagehold.spec.settings.run_settings import VerifyPolicy
 
 pytestmark = pytest.mark.slow

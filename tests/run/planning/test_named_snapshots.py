@@ -9,8 +9,7 @@ from tests.run.clearing.nights import PIPELINE, Nights
 
 from stagehold.errors import NoSnapshot, UnknownCheckpoint
 from stagehold.model.records import Restore
-from stagehold.run.planning.candidates import Candidates
-from stagehold.run.planning.named_snapshots import manifest_named, settled
+from stagehold.run.planning.candidates import Candidates, manifest_named, settled
 
 pytestmark = pytest.mark.slow
 

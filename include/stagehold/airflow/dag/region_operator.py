@@ -150,7 +150,7 @@ class RegionOperator(BaseOperator):
         from stagehold.airflow.context.restore_requests import order_asked, started_restore
         from stagehold.chronicle.chronicle import open_ledger
         from stagehold.run.journal.endings import recorded
-        from stagehold.run.planning.named_snapshots import settled
+        from stagehold.run.planning.candidates import settled
         from stagehold.run.planning.restoring import asked_again, restore_of_life
 
         settings, request = load_settings(project=self.project), task.request
@@ -169,9 +169,8 @@ class RegionOperator(BaseOperator):
 
     def _manifest(self, reference: str, request: RunRequest, ledger: Ledger) -> str:
         """The address of what the run begins with, which is compared as the pipeline's `verify` says."""
-        from stagehold.run.planning.candidates import Candidates
-        from stagehold.run.planning.named_snapshots import manifest_named
-        from stagehold.run.scrub.scrubbing import SnapshotComparison, scrub_with_spark
+        from stagehold.run.planning.candidates import Candidates, manifest_named
+        from stagehold.run.upkeep.scrubbing import SnapshotComparison, scrub_with_spark
 
         settings = load_settings(project=self.project)
         candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)

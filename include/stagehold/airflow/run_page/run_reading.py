@@ -19,9 +19,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.equipment.storage_failures import naming_storage
-from stagehold.run.planning.candidates import Candidates
+from stagehold.run.planning.candidates import Candidates, manifest_named
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
-from stagehold.run.planning.named_snapshots import manifest_named
 from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore, new_restore_again

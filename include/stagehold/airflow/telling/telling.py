@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -38,15 +38,11 @@ FIRST = 1  # the epoch of the first who ever had a lease
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
 class Telling:
     """One try of a task, from its beginning at ``began``."""
 
-    task: RegionTask
-    context: Context
-    link: str
-    settings: Settings
-    began: datetime
+    def __init__(self, task: RegionTask, context: Context, link: str, settings: Settings, began: datetime) -> None:
+        self.task, self.context, self.link, self.settings, self.began = task, context, link, settings, began
 
     def tell_beginning(self, life: datetime) -> None:
         """To `on_resume`, once for each start of a run that had not finished.

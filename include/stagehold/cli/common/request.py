@@ -250,9 +250,8 @@ def manifest_asked(
     """The address of the manifest that is meant. A sandbox has production's, as that lake alone knows them."""
     from stagehold.checkpoints.restore_sources import LATEST
     from stagehold.chronicle.chronicle import open_ledger
-    from stagehold.run.planning.candidates import Candidates
-    from stagehold.run.planning.named_snapshots import manifest_named
-    from stagehold.run.scrub.scrubbing import SnapshotComparison, scrub_with_spark
+    from stagehold.run.planning.candidates import Candidates, manifest_named
+    from stagehold.run.upkeep.scrubbing import SnapshotComparison, scrub_with_spark
     from stagehold.spec.settings.run_settings import VerifyPolicy
 
     pipeline, interval = asked_for

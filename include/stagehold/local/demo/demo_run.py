@@ -79,11 +79,9 @@ def run_demo(settings: Settings, scale: float, say: Say) -> DemoReport:
         return demo.report(f"demo-{started}", f"full-{started}")
 
 
-@dataclass(frozen=True)
 class _Demo:
-    settings: Settings
-    airflow: AirflowClient
-    say: Say
+    def __init__(self, settings: Settings, airflow: AirflowClient, say: Say) -> None:
+        self.settings, self.airflow, self.say = settings, airflow, say
 
     def report(self, interval: str, fresh_interval: str) -> DemoReport:
         fault = inject(self.settings.home_path, Point.AFTER_RECORD, FAILING_STAGE, FAILING_WAVE, FaultAction.FAIL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from stagehold.model.keys.compute_key import digest
@@ -16,13 +16,11 @@ from stagehold.plan.state.rescale import old_partitions_read
 from stagehold.spec.pipeline import Stage
 
 
-@dataclass(frozen=True)
 class RescaledStage:
     """Of one stage, all of whose inputs are read by key or whole: then every row of a key is where its group was."""
 
-    stage: Stage
-    situation: Situation
-    upstreams: Sequence[Upstream]
+    def __init__(self, stage: Stage, situation: Situation, upstreams: Sequence[Upstream]) -> None:
+        self.stage, self.situation, self.upstreams = stage, situation, upstreams
 
     def of(self, decision: Decision) -> Decision:
         """The decision on a partition without a record, whose rows may be dealt anew in place of being computed."""

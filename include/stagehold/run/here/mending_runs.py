@@ -20,7 +20,7 @@ from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.restoring import new_restore_of_snapshot
 from stagehold.run.planning.task import RegionOutcome
-from stagehold.run.scrub.scrubbing import ScrubPlace, scrub
+from stagehold.run.upkeep.scrubbing import ScrubPlace, scrub
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage

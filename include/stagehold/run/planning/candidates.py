@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from stagehold.checkpoints.checkpoint import SnapshotKind, StageSnapshot
-from stagehold.checkpoints.restore_sources import Choice, Origin, RestoreSource, choose
+from stagehold.checkpoints.restore_sources import LATEST, Choice, Origin, RestoreSource, choose
 from stagehold.errors import CheckpointCorrupt, NoSnapshot
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
+from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
 from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
+from stagehold.model.records import Restore
 from stagehold.plan.determinism.verification import NO_MATCH
+from stagehold.run.equipment.workplace import Progress
 
 Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # partitions by stage
 
 
-@dataclass(frozen=True)
 class Candidates:
     """Checkpoints and savepoints of one interval of a pipeline, for a run of it.
 
     Without a ``ledger`` the lake alone says which there are: production's, for a run in a sandbox.
     """
 
-    pipeline: str
-    interval: str
-    run_id: str
-    lake_uri: str
-    ledger: Ledger | None
+    def __init__(self, pipeline: str, interval: str, run_id: str, lake_uri: str, ledger: Ledger | None) -> None:
+        self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
+        self.lake_uri, self.ledger = lake_uri, ledger
 
     def latest(self, damaged: Damaged | None = None) -> tuple[str, Choice]:
         """The address of the first manifest that verifies, and those before it that do not, each with the reason: this
@@ -102,3 +101,31 @@ def _problem(address: str, damaged: Damaged | None) -> str | None:
     differs = damaged(stages) if damaged else {}
     which = (f"{stage}[{PartitionSet(partitions)}]" for stage, partitions in differs.items())
     return f"{' and '.join(which)}: {NO_MATCH}" if differs else None
+
+
+def manifest_named(reference: str, candidates: Candidates, progress: Progress, damaged: Damaged | None = None) -> str:
+    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows.
+
+    :param damaged: compares what `latest` may stand for with its fingerprints; None where nothing begins.
+
+    :raises NoSnapshot: none of the candidates verifies.
+    :raises UnknownCheckpoint: nothing is called so.
+    """
+    if reference != LATEST:
+        return find_checkpoint(reference, candidates.lake_uri).address
+    address, choice = candidates.latest(damaged)
+    for source, why in choice.passed_over:
+        progress(f"passed over {source}: {why}")
+    return address
+
+
+def settled(restore: Restore, find: Callable[[], str], ledger: Ledger) -> Restore:
+    """The request with the checkpoint that it begins with.
+
+    The first task of a run that gets here looks for it and notes what it found; whoever comes later, another task, a
+    retry or a clear, takes what is noted, whatever the reference would stand for by then. Not the scheduler: `latest`
+    reads manifests and lists files, of a lake that may be slow or away, and its loop starts everybody's tasks.
+    """
+    if restore.stage is not None or restore.snapshot is not None:
+        return restore
+    return ledger.restores.settle(restore, find())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from stagehold.run.planning.snapshots import BeginsWith
 
 
-@dataclass(frozen=True)
 class KnownIntervals:
     """What is on record of other intervals: in the ledger, and for a sandbox also in ``production``'s lake; of stages
     that keep no state only ``with_stateless``, since that is far more to read there.
     """
 
-    ledger: Ledger
-    production: str | None = None
-    with_stateless: bool = False
+    def __init__(self, ledger: Ledger, production: str | None = None, with_stateless: bool = False) -> None:
+        self.ledger, self.production, self.with_stateless = ledger, production, with_stateless
 
     @staticmethod
     def of(ledger: Ledger, settings: Settings, *, with_stateless: bool = False) -> KnownIntervals:

@@ -1,1 +1,1 @@
-"""How is a lost ledger rebuilt from the lake, and what is known of a run after the ledger has forgotten it?"""
+"""Is what is recorded still there, how is a lost ledger rebuilt, and what is kept of a run that the ledger forgets?"""

@@ -20,7 +20,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import as_damaged
 from stagehold.plan.scrub import Condition, Sample, StageScrub
 from stagehold.run.lease.lease_holder import LeaseHolder, this_process
-from stagehold.run.scrub.scrubbing import ScrubPlace, requests_asked, scrub
+from stagehold.run.upkeep.scrubbing import ScrubPlace, requests_asked, scrub
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline
 

@@ -1,1 +1,0 @@
-"""How does a command make a project?"""
