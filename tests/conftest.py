@@ -6,6 +6,7 @@ import gc
 import os
 import socket
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import hypothesis
 import pytest
 from sqlalchemy import Engine, event
 from tests.ledger.blank import lay_blank_ledger
+from tests.left_out import leaves_out, unnamed
 
 from stagehold.settings import Settings
 
@@ -36,15 +38,35 @@ QUICK_JAVA = os.environ.get(
 )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        return leaves_out(config.option.markexpr, collection_path.read_text()) or None
+    return None
+
+
+def pytest_collection() -> None:
+    """Nothing of what is imported goes away."""
+    gc.disable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marks: defaultdict[Path, set[str]] = defaultdict(set)
+    for item in items:
+        marks[item.path].update(mark.name for mark in item.iter_markers())
+    wrong = [f"{path}: {names}" for path in marks if (names := unnamed(marks[path], path.read_text()))]
+    if wrong:
+        raise pytest.UsageError("A mark has to stand in its file as pytest.mark.NAME (tests/left_out.py)", *wrong)
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests stay to the end, so nobody need look through them for garbage: neither here nor in a fork."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
     gc.callbacks.clear()  # that of hypothesis would tell of the interrupt by which pytest-xdist ends a process
-    gc.unfreeze()
 
 
 def pytest_configure() -> None:

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,24 @@ def unit(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def found_in_files(offences: Callable[[Path], Iterable[str]]) -> list[str]:
+    """What a rule finds wrong, with its file. A rule is one test: one for each file would take longer than the rule."""
+    return [f"{path.relative_to(PACKAGE)}: {offence}" for path in FILES for offence in offences(path)]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Read once for all rules: nobody changes it."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree_of(path)))
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -72,42 +89,50 @@ def imported_when_loaded(tree: ast.Module) -> Iterator[str]:
     waiting: list[ast.stmt] = list(tree.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
-            isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        ):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node):
             continue
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from imported(node)
+            yield from imported([node])
         waiting.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_module_imports_a_higher_layer(path: Path) -> None:
+def is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def upward(path: Path) -> Iterator[str]:
     # The package's own __init__ hands out names of the model, so it stands where the model stands; what makes DAGs is
     # imported when a DAG file calls it.
-    front, tree = unit(path) == "__init__", ast.parse(path.read_text())
+    front = unit(path) == "__init__"
     rank = RANK["model" if front else unit(path)]
-    names = imported_when_loaded(tree) if front else imported(tree)
+    names = imported_when_loaded(tree_of(path)) if front else imported(nodes_of(path))
     ours = (name.split(".") for name in names if name.startswith("stagehold."))
-    assert [".".join(name) for name in ours if RANK.get(name[1], 0) > rank] == []
+    return (".".join(name) for name in ours if RANK.get(name[1], 0) > rank)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_heavy_packages_are_imported_where_they_are_at_home(path: Path) -> None:
-    roots = {name.split(".")[0] for name in imported_when_loaded(ast.parse(path.read_text()))}
-    assert roots & (HEAVY - HEAVY_AT_HOME.get(unit(path), frozenset())) == set()
+def test_no_module_imports_a_higher_layer() -> None:
+    assert found_in_files(upward) == []
+
+
+def heavy_not_at_home(path: Path) -> set[str]:
+    roots = {name.split(".")[0] for name in imported_when_loaded(tree_of(path))}
+    return roots & (HEAVY - HEAVY_AT_HOME.get(unit(path), frozenset()))
+
+
+def test_heavy_packages_are_imported_where_they_are_at_home() -> None:
+    assert found_in_files(heavy_not_at_home) == []
 
 
 @pytest.mark.parametrize("folder", ROOMS, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_folder_is_a_room_that_says_which_question_it_answers(folder: Path) -> None:
     assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MODULES_IN_A_ROOM
-    assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    assert ast.get_docstring(tree_of(folder / "__init__.py"))
 
 
 def test_the_architecture_lists_every_room_with_its_question() -> None:
     text = (PROJECT / "ARCHITECTURE.md").read_text().partition("Each room of the library")[2]
     rows = re.findall(r"^\| `([\w/]+)/` \| (.+) \|$", text, re.MULTILINE)
-    rooms = {str(path.relative_to(PACKAGE)): ast.parse((path / "__init__.py").read_text()) for path in ROOMS[1:]}
+    rooms = {str(path.relative_to(PACKAGE)): tree_of(path / "__init__.py") for path in ROOMS[1:]}
     assert {room for room, _ in rows} == set(rooms)
     assert [room for room, question in rows if not str(ast.get_docstring(rooms[room])).startswith(question)] == []
 
@@ -130,18 +155,20 @@ def room_imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in FILES:
         own = room_of(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"))
-        names = imported(without_types(ast.parse(path.read_text())))
+        names = imported(without_types(tree_of(path)))
         rooms = {room_of(name) for name in names if name.startswith("stagehold.")}
         if own:
             found.setdefault(own, set()).update(room for room in rooms if room and room != own)
     return found
 
 
-def without_types(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = [ast.Pass()]
-    return tree
+def without_types(tree: ast.Module) -> Iterator[ast.AST]:
+    """All nodes of it, but for those that only type checkers read."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(node.orelse if is_for_types(node) else ast.iter_child_nodes(node))
 
 
 def test_no_rooms_import_each_other_at_any_depth() -> None:
@@ -164,8 +191,7 @@ def reachable(room: str, imports: dict[str, set[str]]) -> set[str]:
 
 def offered(path: Path) -> Iterator[str]:
     """What a module defines, what it lists in ``__all__``, and all of the modules of which it imports everything."""
-    tree = ast.parse(path.read_text())
-    for node in tree.body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         for target in node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]:
@@ -183,15 +209,20 @@ def names() -> dict[str, set[str]]:
     return {name.removesuffix(".__init__"): {*offered(path)} for name, path in modules.items()}
 
 
+def names_from(path: Path) -> Iterator[tuple[str, str]]:
+    """Module and name of all that is imported by name from ours. To parse a thousand files for that takes seconds."""
+    for module, names in re.findall(r"^ *from (stagehold[\w.]*) import (\([^)]*\)|.*)", path.read_text(), re.MULTILINE):
+        given = re.sub(r"#.*", "", names).strip("()\n ").split(",")
+        yield from ((module, name.split()[0]) for name in given if name.strip())
+
+
 @pytest.mark.parametrize("folder", ["include", "tests", "bench", "fuzz", "dags", "plugins", "jobs"])
 def test_a_name_is_imported_from_the_module_that_defines_it(folder: str, names: dict[str, set[str]]) -> None:
     imports = {
-        f"{path.relative_to(PROJECT)}: {node.module}.{alias.name}": alias.name in names[node.module]
+        f"{path.relative_to(PROJECT)}: {module}.{name}": name in names[module]
         for path in (PROJECT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module in names
-        for alias in node.names
-        if f"{node.module}.{alias.name}" not in names and alias.name != "*"
+        for module, name in names_from(path)
+        if module in names and f"{module}.{name}" not in names and name != "*"
     }
     assert [place for place, at_home in imports.items() if not at_home] == []
 
@@ -204,7 +235,7 @@ def bound_by_imports(nodes: Iterable[ast.AST]) -> set[str]:
 def evaluated(node: ast.AST) -> Iterator[ast.Name]:
     """Names that are looked up when the module runs: not those of annotations and casts."""
     for name, value in ast.iter_fields(node):
-        of_cast = isinstance(node, ast.Call) and ast.unparse(node.func) == "cast" and name == "args"
+        of_cast = name == "args" and isinstance(node, ast.Call) and ast.unparse(node.func) == "cast"
         parts = value[1:] if of_cast else value if isinstance(value, list) else [value]
         for part in parts if name not in ("annotation", "returns") else ():
             if isinstance(part, ast.Name):
@@ -213,13 +244,17 @@ def evaluated(node: ast.AST) -> Iterator[ast.Name]:
                 yield from evaluated(part)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_what_is_imported_for_types_only_is_not_looked_up(path: Path) -> None:
-    tree = ast.parse(path.read_text())
-    for_types = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+def looked_up_though_for_types(path: Path) -> Iterator[str]:
+    tree = tree_of(path)
+    for_types = [node for node in tree.body if is_for_types(node)]
     rest = [node for node in tree.body if node not in for_types]
     typed = bound_by_imports(for_types) - bound_by_imports(rest)
-    assert [f"{name.id}, line {name.lineno}" for node in rest for name in evaluated(node) if name.id in typed] == []
+    if typed:
+        yield from (f"{name.id}, line {name.lineno}" for node in rest for name in evaluated(node) if name.id in typed)
+
+
+def test_what_is_imported_for_types_only_is_not_looked_up() -> None:
+    assert found_in_files(looked_up_though_for_types) == []
 
 
 def test_a_name_is_the_name_of_one_file() -> None:
@@ -229,9 +264,7 @@ def test_a_name_is_the_name_of_one_file() -> None:
 
 
 def test_a_name_is_the_name_of_one_class() -> None:
-    classes = Counter(
-        node.name for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
-    )
+    classes = Counter(node.name for path in FILES for node in nodes_of(path) if isinstance(node, ast.ClassDef))
     assert [name for name, count in classes.items() if count > 1 and not name.startswith("_")] == []
 
 

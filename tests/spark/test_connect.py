@@ -23,7 +23,7 @@ from pyspark.sql.connect.dataframe import DataFrame
 from pyspark.sql.connect.proto import Plan, Relation, SparkConnectServiceStub
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.types import DoubleType, StructField, StructType
-from tests.test_layers import FILES, PACKAGE
+from tests.test_layers import PACKAGE, found_in_files, nodes_of
 
 from stagehold.run.functions.isolation import ROW_OR_GROUP
 from stagehold.spark import connect
@@ -382,16 +382,18 @@ HOME = {
 PUBLIC = {"_replace", "_current_frames"}  # of named tuples, and of sys: their documentation has them
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path not in HOME], ids=lambda path: path.stem)
-def test_no_other_module_uses_private_parts_of_a_library(path):
-    tree = ast.parse(path.read_text())
+def private_parts(path):
     used = {
         node.attr
-        for node in ast.walk(tree)
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute)
         and node.attr.startswith("_")
         and not node.attr.startswith("__")
         and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
     }
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    assert used - own - PUBLIC == set()
+    own = {node.name for node in nodes_of(path) if isinstance(node, ast.FunctionDef)}
+    return sorted(used - own - PUBLIC) if path not in HOME else []
+
+
+def test_no_other_module_uses_private_parts_of_a_library():
+    assert found_in_files(private_parts) == []

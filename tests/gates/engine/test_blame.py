@@ -9,6 +9,8 @@ from pyspark.errors.exceptions.connect import NumberFormatException, SparkConnec
 from stagehold.errors import SessionClosed
 from stagehold.gates.engine.asked_partitions import require_of_suite
 
+pytestmark = pytest.mark.slow  # imports Great Expectations, which takes seconds
+
 
 @pytest.mark.parametrize(
     "error",

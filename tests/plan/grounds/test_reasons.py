@@ -20,6 +20,8 @@ from tests.plan.resume.situations import (
     without,
 )
 
+from stagehold.model.partition_set import PartitionSet
+from stagehold.plan.grounds.reasons import Places
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import OnCodeChange
 
@@ -82,3 +84,7 @@ REASONS = [
 @pytest.mark.parametrize(("situation", "name", "partition", "reason"), REASONS)
 def test_every_decision_says_why(situation, name, partition, reason):
     assert str(resume_plan(situation).of(name)[partition].reason) == reason
+
+
+def test_places_have_a_hash_for_each_set_or_thousands_of_reasons_are_compared_with_each_other():
+    assert len({hash(Places("orders", PartitionSet([partition]))) for partition in range(1000)}) > 990

@@ -30,8 +30,8 @@ class Unexplained(Detail):
 
 @dataclass(frozen=True)
 class Places:
-    """Several partitions of a stage. Very many reasons share one of these, so its text is made once, and its hash is
-    quick.
+    """Several partitions of a stage. Very many reasons share one of these, so its text is made once; its hash is made
+    once by the set.
     """
 
     stage: str
@@ -40,9 +40,6 @@ class Places:
     @cached_property
     def text(self) -> str:
         return f"{self.stage}[{self.partitions}]"
-
-    def __hash__(self) -> int:
-        return hash((self.stage, len(self.partitions)))
 
     def __str__(self) -> str:
         return self.text
