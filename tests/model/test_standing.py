@@ -97,15 +97,14 @@ def test_every_state_of_a_partition_answers_the_same_five_questions():
     }
 
 
-def test_a_tally_sums_rows_and_bytes_of_what_can_be_read_and_of_all_that_is_there():
+def test_a_tally_sums_rows_and_bytes_of_what_can_be_read():
     tally = Tally.of(
         [sized(CONSUMABLE, 1), sized(CONSUMABLE, 2), sized(HELD, 4), sized(BLOCKED, 8), sized(DAMAGED, 16)]
     )
     assert tally.counts == {CONSUMABLE: 2, HELD: 1, BLOCKED: 1, DAMAGED: 1}
     assert tally.readable == Amount(2, 3, 30)
-    assert tally.with_data == Amount(4, 15, 150)
     assert (tally.count(HELD), tally.count(RELEASED)) == (1, 0)
-    assert Tally.of(()).with_data == Amount()
+    assert Tally.of(()).readable == Amount()
 
 
 def sized(state: PartitionState, rows: int) -> Any:

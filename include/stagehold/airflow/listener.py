@@ -83,7 +83,7 @@ def _remark(dag_run: DagRun, remarks: Sequence[str]) -> None:
 
 
 def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledger: Ledger) -> Sequence[str]:
-    """What is to be said of it."""
+    """Notes the restore, and gives what is to be said of it."""
     order, remark = None, None
     with suppress(InvalidInterval):  # which its tasks refuse
         interval = run_interval(dag_run, (dag_run.conf or {}).get(INTERVAL), pipeline.schedule)

@@ -31,7 +31,7 @@ class Acceptances:
             self._database.tell(*stored)
 
     def holding(self, pipeline: str, interval: str) -> Mapping[str, tuple[Acceptance, ...]]:
-        """Those that count for the interval, oldest first, by stage id."""
+        """Acceptances that count for the interval, oldest first, by stage id."""
         columns = acceptances.c
         found: dict[str, list[Acceptance]] = defaultdict(list)
         for word in self._select(
@@ -41,7 +41,7 @@ class Acceptances:
         return {stage: tuple(words) for stage, words in found.items()}
 
     def of(self, pipeline: str) -> tuple[Acceptance, ...]:
-        """All of a pipeline, oldest first."""
+        """All acceptances of a pipeline, oldest first."""
         return self._select(acceptances.c.pipeline == pipeline)
 
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Acceptance, ...]:
@@ -63,13 +63,13 @@ class Waivers:
             self._database.tell(*stored)
 
     def waived_intervals(self, pipeline: str, among: Collection[str]) -> frozenset[str]:
-        """Those of these intervals in which anything was ever waived."""
+        """Which of these intervals anything was ever waived in."""
         query = select(waivers.c.interval).where(waivers.c.pipeline == pipeline, waivers.c.interval.in_(among))
         with self._database.reading() as connection:
             return frozenset(connection.scalars(query.distinct()))
 
     def of(self, pipeline: str, interval: str) -> tuple[Waiver, ...]:
-        """All of an interval, oldest first."""
+        """All waivers of an interval, oldest first."""
         return self._select(waivers.c.pipeline == pipeline, waivers.c.interval == interval)
 
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Waiver, ...]:

@@ -150,7 +150,7 @@ class Attempts:
 
 
 def _same_region(attempt: Attempt) -> ColumnElement[bool]:
-    """Of all pipelines and intervals, the attempt's own."""
+    """Only attempts of the same pipeline, interval and region."""
     columns = attempts.c
     return and_(
         columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region

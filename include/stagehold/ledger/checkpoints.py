@@ -85,12 +85,12 @@ class Checkpoints:
             return record_of(CheckpointRecord, connection.execute(query).mappings().one())
 
     def of_run(self, run_id: str) -> tuple[CheckpointRecord, ...]:
-        """All of them by number, also those that failed or were discarded."""
+        """All checkpoints of the run by number, also those that failed or were discarded."""
         query = select(checkpoints).where(checkpoints.c.run_id == run_id).order_by(checkpoints.c.number)
         return read_all(self._database, CheckpointRecord, query)
 
     def of_interval(self, pipeline: str, interval: str) -> tuple[CheckpointRecord, ...]:
-        """Those of all its runs."""
+        """Checkpoints of all runs of the interval."""
         wanted = (checkpoints.c.pipeline == pipeline, checkpoints.c.interval == interval)
         query = select(checkpoints).where(*wanted).order_by(checkpoints.c.run_id, checkpoints.c.number)
         return read_all(self._database, CheckpointRecord, query)
@@ -158,11 +158,11 @@ class Acknowledgements:
         self._answer(_of(checkpoint), answer=Answer.ACKNOWLEDGED)
 
     def of(self, checkpoint: CheckpointRecord) -> tuple[Acknowledgement, ...]:
-        """By region and share."""
+        """What was acknowledged of the checkpoint, by region and share."""
         return self._fetch(_of(checkpoint))
 
     def of_run(self, run_id: str) -> tuple[Acknowledgement, ...]:
-        """Of all checkpoints of the run, by number."""
+        """What was acknowledged of all checkpoints of the run, by number."""
         return self._fetch(acknowledgements.c.run_id == run_id)
 
     def notices(self, attempt: Attempt, after: int) -> tuple[Notice, ...]:
@@ -223,7 +223,7 @@ class SavepointRequests:
         return read_one(self._database, SavepointRequest, query)
 
     def open_of(self, run_id: str) -> tuple[SavepointRequest, ...]:
-        """Those of a run that nobody has served yet, in the order in which they came."""
+        """Requests of a run that nobody has served yet, in the order in which they came."""
         columns = savepoint_requests.c
         query = select(savepoint_requests).where(columns.run_id == run_id, columns.settled_at.is_(None))
         return read_all(self._database, SavepointRequest, query.order_by(columns.requested_at, columns.name))

@@ -33,7 +33,7 @@ class GateResults:
             self._database.tell(*stored)
 
     def as_stored(self, results: Sequence[GateResult]) -> list[GateResult]:
-        """As the lake is to be told them: without secrets, and with what every database can store."""
+        """Results as the lake is to be told them: without secrets, and with what every database can store."""
         return [self._as_stored(result) for result in results]
 
     def _as_stored(self, result: GateResult) -> GateResult:
@@ -125,7 +125,7 @@ class VerdictsOnStages:
             self._database.tell(stored)
 
     def of(self, pipeline: str, interval: str) -> tuple[StageVerdict, ...]:
-        """All of an interval, oldest first."""
+        """All verdicts on stages of an interval, oldest first."""
         columns = stage_verdicts.c
         query = select(stage_verdicts).where(columns.pipeline == pipeline, columns.interval == interval)
         return read_all(self._database, StageVerdict, query.order_by(columns.id))

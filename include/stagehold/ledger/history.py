@@ -172,7 +172,7 @@ def _gone_checkpoints(older_than: datetime) -> Sequence[ColumnElement[bool]]:
 
 
 def _of_gone_checkpoints(older_than: datetime) -> Sequence[ColumnElement[bool]]:
-    """Those that are gone, and, for who only counts, those that are about to be."""
+    """Checkpoints that are gone, and, for who only counts, those that are about to be."""
     stays = select(checkpoints.c.number).where(
         *_same(checkpoints, acknowledgements, "run_id", "number"),
         not_(func.coalesce(and_(*_gone_checkpoints(older_than)), false())),

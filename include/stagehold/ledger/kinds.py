@@ -98,7 +98,7 @@ class FactKind(Generic[AFact]):
 
 
 def partition_age(record: PartitionRecord) -> Age:
-    """By epoch and wave: the clocks of two machines may differ."""
+    """A record's place, and its age by epoch and wave: the clocks of two machines may differ."""
     return (record.cell, record.partition), (record.epoch, record.wave, record.recorded_at)
 
 

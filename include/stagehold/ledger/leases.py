@@ -136,7 +136,7 @@ class Leases:
             return bool(connection.scalar(select(leases.c.expires_at > DatabaseTime()).where(leases.c.name == name)))
 
     def alive_among(self, names: Collection[str], beginnings: Collection[str], most: int) -> tuple[Lease, ...]:
-        """Those that have not ended and are called so, or begin so; the ones that end last first."""
+        """Leases that have not ended and have one of the names, or one of the beginnings; the last to end first."""
         begins = (func.substr(leases.c.name, 1, len(one)) == one for one in beginnings)
         called = or_(leases.c.name.in_(names), *begins)
         query = select(leases).where(leases.c.expires_at > DatabaseTime(), called)

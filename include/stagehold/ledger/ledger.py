@@ -104,7 +104,7 @@ class Ledger:
 
     @property
     def schema_version(self) -> str | None:
-        """That of the database, which newer code may have migrated since it was opened."""
+        """The version of the database, which newer code may have migrated since it was opened."""
         return schema_version(self._database)
 
     @property

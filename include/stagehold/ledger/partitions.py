@@ -109,7 +109,7 @@ class Partitions:
             return connection.scalar(select(func.max(partitions.c.id))) or 0
 
     def between(self, pipeline: str, interval: str, after: int, upto: int) -> Mapping[str, tuple[PartitionRecord, ...]]:
-        """Of the rows with ids above ``after``, and none above ``upto``, the newest of each partition, by stage id.
+        """The newest row of each partition, by stage id, among those with ids above ``after`` and up to ``upto``.
 
         It costs what these rows are, not what the interval has on record.
         """
@@ -209,7 +209,7 @@ class PartitionCounts:
         self._database = database
 
     def decided(self, pipeline: str, interval: str) -> Mapping[str, PartitionCount]:
-        """What was decided for the interval, by stage id."""
+        """How many partitions were decided for the interval, by stage id."""
         columns = partition_counts.c
         query = select(partition_counts).where(columns.pipeline == pipeline, columns.interval == interval)
         with self._database.reading() as connection:

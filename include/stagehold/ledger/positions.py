@@ -104,6 +104,6 @@ def _of_cell(cell: Cell) -> tuple[ColumnElement[bool], ...]:
 
 
 def _taken(connection: Connection, *rows: ColumnElement[bool]) -> Mapping[str, Position]:
-    """By interval; a later row replaces an earlier one."""
+    """The positions by interval; a later row replaces an earlier one."""
     query = select(positions.c.interval, positions.c.position).where(*rows).order_by(positions.c.id)
     return {interval: position for interval, position in connection.execute(query)}

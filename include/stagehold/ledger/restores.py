@@ -146,6 +146,6 @@ class Backfills:
         return record_of(Backfill, row)
 
     def newest(self, pipeline: str, limit: int) -> tuple[Backfill, ...]:
-        """Those that were asked for last first."""
+        """The newest restores, the last asked for first."""
         query = select(backfills).where(backfills.c.pipeline == pipeline).order_by(backfills.c.requested_at.desc())
         return read_all(self._database, Backfill, query.limit(limit))

@@ -197,11 +197,6 @@ class Tally:
     def readable(self) -> Amount:
         return self._sum(lambda state: state.readable)
 
-    @property
-    def with_data(self) -> Amount:
-        """All whose data is there, whoever may read it."""
-        return self._sum(lambda state: state.has_data)
-
     def count(self, state: PartitionState) -> int:
         return self.amounts.get(state, Amount()).partitions
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stagehold.errors import ImpossibleKeyGroups
-from stagehold.model.keys.key_groups import default_max_parallelism, group_column, index_of_group, intersect, range_of
+from stagehold.model.keys.key_groups import default_max_parallelism, group_column, index_of_group, range_of
 
 
 @st.composite
@@ -33,16 +33,6 @@ def test_a_group_is_in_the_range_of_its_index(sizes: tuple[int, int], data: st.D
     partitions, most = sizes
     group = data.draw(st.integers(0, most - 1))
     assert group in range_of(index_of_group(group, partitions, most), partitions, most)
-
-
-@given(parallelisms(), parallelisms(), st.data())
-def test_an_intersection_is_what_both_ranges_have(
-    left: tuple[int, int], right: tuple[int, int], data: st.DataObject
-) -> None:
-    one = range_of(data.draw(st.integers(0, left[0] - 1)), *left)
-    other = range_of(data.draw(st.integers(0, right[0] - 1)), *right)
-    assert set(intersect(one, other)) == set(one) & set(other)
-    assert len(intersect(one, other)) >= 0
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class AskedRestore:
 
     @staticmethod
     def of(params: Mapping[str, Any]) -> AskedRestore | None:
-        """None for a run that is not restored.
+        """The restore that was asked for; None for a run that is not restored.
 
         :raises InvalidParameter: both are given.
         """

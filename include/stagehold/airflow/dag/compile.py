@@ -252,7 +252,7 @@ class ProjectFunction:
 
 
 def dag_arguments(pipeline: Pipeline, project: str) -> dict[str, Any]:
-    """Of the DAG alone; tags and what is not said are left to the caller and to Airflow."""
+    """Arguments of the DAG alone; tags and what is not said are left to the caller and to Airflow."""
     said = _said(pipeline.airflow, project)
     arguments = {name: said[name] for name in (*OF_THE_DAG, *OF_THE_DAG_TOO) if name in said}
     return arguments | {theirs: said[ours] for ours, theirs in OTHER_NAMES.items() if ours in said}

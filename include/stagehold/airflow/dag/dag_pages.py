@@ -51,7 +51,7 @@ def write_code_page(pipeline: Pipeline, settings: Settings) -> Path | None:
 
 
 def _replace(page: Path, text: str) -> None:
-    """In one step: several processes parse DAGs."""
+    """Replaces the file in one step, since several processes parse DAGs."""
     page.parent.mkdir(parents=True, exist_ok=True)
     written = page.with_suffix(f".{os.getpid()}")
     written.write_text(text, encoding="utf-8")
@@ -91,7 +91,7 @@ def dag_documentation(pipeline: Pipeline) -> str:
 
 
 def task_documentation(pipeline: Pipeline, region: Region, project: Path) -> str:
-    """Of each stage of a region: what its function says of itself, what it reads, makes and has judged."""
+    """What the function of each stage of a region says of itself, what it reads, makes and has judged."""
     undecided = _undecided(pipeline)
     return "\n\n".join(_stage_text(pipeline.stage(name), pipeline, project, undecided) for name in region.stages)
 

@@ -43,7 +43,7 @@ TAG = "stagehold"  # of each DAG of ours
 
 
 class TaskPhase(Enum):
-    """Of a task's process."""
+    """How far a task's process has come."""
 
     BEFORE_WORK = auto()
     AT_WORK = auto()

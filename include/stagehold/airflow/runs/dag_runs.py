@@ -105,7 +105,7 @@ def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
 
 
 def dag_settings(dag_id: str, session: Session) -> Settings:
-    """Those of the project that a DAG is of.
+    """The settings of a DAG's project.
 
     :raises ForeignDag: the DAG has no region tasks.
     """
@@ -114,7 +114,7 @@ def dag_settings(dag_id: str, session: Session) -> Settings:
 
 
 def known_settings(dag_ids: Collection[str], session: Session) -> Collection[Settings]:
-    """Those of each project that one of these DAGs is of, and of Airflow's processes themselves."""
+    """The settings of each project that one of these DAGs belongs to, and of Airflow's processes themselves."""
     ours = session.scalars(select(DagTag.dag_id).where(DagTag.name == TAG)).all()
     found = dict.fromkeys([load_settings()])
     for dag_id in sorted({*ours} & {*dag_ids}):

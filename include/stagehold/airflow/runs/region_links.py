@@ -71,7 +71,7 @@ REGION_LINKS: tuple[BaseOperatorLink, ...] = (StageholdLink(), SparkLink(), Tabl
 
 
 def _attempts(operator: Any, ti_key: TaskInstanceKey) -> list[Attempt]:
-    """Those of the task, or of one instance of a mapped task."""
+    """The attempts of the task, or of one instance of a mapped task."""
     declared = declared_region(operator)
     share = declared.shares[ti_key.map_index] if declared.shares else None
     run_id = ledger_run_id(ti_key.dag_id, ti_key.run_id)

@@ -31,7 +31,7 @@ class RunFailed:
         notify(self.pipeline, self._news(context["dag"].dag_id, context["run_id"]), context)
 
     def _news(self, dag_id: str, airflow_run_id: str) -> RunNews:
-        """Of a run that never got into the ledger, or while that is away, only that it failed."""
+        """News of the failure. Of a run that is not in the ledger, or while that is away, only that it failed."""
         from stagehold.airflow.telling.news import UNKNOWN, RunNews, first_line, news_of_run
         from stagehold.chronicle.chronicle import open_ledger
 
@@ -46,5 +46,5 @@ class RunFailed:
 
 
 def failure_callback(pipeline: Pipeline, project: str = "") -> RunFailed | None:
-    """For the DAG of a pipeline; none where nobody wants to be told."""
+    """The callback for the DAG of a pipeline; None where nobody wants to be told."""
     return RunFailed(pipeline, project) if pipeline.on_failure else None

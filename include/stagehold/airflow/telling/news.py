@@ -77,7 +77,7 @@ class RunNews:
 
     @property
     def message(self) -> str:
-        """All of it, in plain text that fits a phone."""
+        """The news in plain text that fits a phone."""
         room = max(LONGEST - len(self.link) - 1, SHORTEST_TEXT)
         fixed = len(self._text(""))
         text = self._text(_shortened(self.cause, max(room - fixed, 0)))
@@ -112,7 +112,7 @@ log = logging.getLogger(__name__)
 
 
 def news_of_run(hook: Hook, run: Run, pipeline: Pipeline, ledger: Ledger, settings: Settings, link: str) -> RunNews:
-    """With the failure of the attempt that failed last, and where its region stands now."""
+    """News with the failure of the attempt that failed last, and where its region stands now."""
     failed = _failed_last(ledger.attempts.of_run(run.run_id))
     plan = _plan(run, pipeline, ledger, settings)
     stages = _stages(pipeline, failed.region) if failed else ()

@@ -119,7 +119,7 @@ def completion_by(share: str | None, attempts: Sequence[Attempt], shares: Collec
 
 
 def _is_complete(end: Attempt, attempts: Sequence[Attempt], shares: Collection[str | None]) -> bool:
-    """Of every share, the newest attempt that had started had ended well."""
+    """Whether the newest attempt of every share that had started had ended well."""
     for share in shares:
         began = [one for one in attempts if one.share == share and one.started_at <= _end(end)[0]]
         newest = max(began, key=lambda one: one.started_at, default=None)

@@ -45,7 +45,7 @@ class Telling:
         self.task, self.context, self.link, self.settings, self.began = task, context, link, settings, began
 
     def tell_beginning(self, life: datetime) -> None:
-        """To `on_resume`, once for each start of a run that had not finished.
+        """Tells `on_resume`, once for each start of a run that had not finished.
 
         :param life: when Airflow started the run.
         """
@@ -88,7 +88,7 @@ class Telling:
             notify(self.task.pipeline, news, self.context)
 
     def _is_first(self, life: datetime, ledger: Ledger) -> bool:
-        """Of the tasks that start with the run, one has the first lease to tell of it."""
+        """Whether this task tells of it: of those that start with the run, the one with the first lease."""
         name = f"{self.task.request.run_id}/resumed/{life.isoformat()}"
         try:
             lease = ledger.leases.acquire(name, self.task.owner, self.settings.lease_seconds)

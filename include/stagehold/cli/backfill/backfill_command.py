@@ -112,7 +112,7 @@ def _required(first: str | None) -> str:
 
 
 def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: bool) -> None:
-    """Before anybody is asked."""
+    """Refuses what cannot be run as a backfill, before anybody is asked."""
     from stagehold.plan.backfill.token import difference
     from stagehold.run.backfill.backfill_planning import has_times
 
@@ -139,7 +139,7 @@ def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> 
 
 
 def _agreed_token(plan: BackfillPlan, *, yes: bool) -> str:
-    """That of the plan, if somebody agrees to it. What nobody can be asked about is not begun."""
+    """The plan's token, if somebody agrees to the plan. What nobody can be asked about is not begun."""
     from stagehold.plan.backfill.token import short
 
     if yes:

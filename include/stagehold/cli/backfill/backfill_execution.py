@@ -82,7 +82,7 @@ def _wanted(plan: BackfillPlan, token: str, max_active: int) -> Mapping[str, obj
 def _watched(
     plan: BackfillPlan, intervals: list[str], pipeline: Pipeline, airflow: AirflowClient, settings: Settings
 ) -> Iterator[EndedDate]:
-    """Each as soon as it is known to have ended."""
+    """Yields each date as soon as it is known to have ended."""
     waiting = {moment: one for one in intervals if (moment := moment_of(one, pipeline.schedule))}
     first, last = min(waiting), max(waiting)
     reused = {one.interval: one.reuses for one in plan.intervals}

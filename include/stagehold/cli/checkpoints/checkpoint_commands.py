@@ -122,7 +122,7 @@ def _state(record: CheckpointRecord) -> str:
 
 
 def _counts(records: Sequence[CheckpointRecord]) -> dict[str, int]:
-    """As Flink counts them: one that was replaced was completed."""
+    """Checkpoints by state, as Flink counts them: one that was replaced was completed."""
     from stagehold.model.checkpoint_records import CheckpointState
 
     order = (CheckpointState.COMPLETED, CheckpointState.FAILED, CheckpointState.IN_PROGRESS)

@@ -105,7 +105,7 @@ def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
 
 
 def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedExpectation]:
-    """By stage, in the order of the suite."""
+    """What each expectation said, by stage and in the order of the suite."""
     from stagehold.gates.verdicts import waived_in
     from stagehold.plan.resume.waiving import refused_data
     from stagehold.run.planning.vouched import newest_verdict, waivers_held
@@ -123,7 +123,7 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
 
 
 def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Settings) -> str:
-    """Where the first page is."""
+    """Writes the pages, and says where the first one is."""
     from stagehold.gates.verdict_pages import site_of, write_docs
 
     results: dict[str, list[GateResult]] = {}

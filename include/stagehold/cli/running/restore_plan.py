@@ -31,7 +31,7 @@ class RestorePreview:
 
     @staticmethod
     def of(request: RunRequest, situation: Situation, plan: ResumePlan) -> RestorePreview | None:
-        """None for a run that begins with what its interval has."""
+        """The preview; None for a run that begins with what its interval has."""
         from stagehold.plan.imagined.code_changes import stage_changes
         from stagehold.run.planning.planning import begins_with_of
 

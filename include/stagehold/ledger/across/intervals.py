@@ -59,7 +59,7 @@ class Intervals:
             return {**dict.fromkeys(recorded), **found}
 
     def last_tries(self, run_ids: Collection[str]) -> tuple[LastTries, ...]:
-        """Of each share of each region the try that was made last."""
+        """The last try of each share of each region."""
         columns = attempts.c
         newest_first = func.row_number().over(
             partition_by=(columns.run_id, columns.region, columns.share),
@@ -122,7 +122,7 @@ class GateTallies:
         self._database = database
 
     def of(self, pipeline: str, intervals: Collection[str]) -> tuple[GateTally, ...]:
-        """In one query, whose answer does not grow with the number of partitions."""
+        """The tallies of these intervals, in one query whose answer does not grow with the number of partitions."""
         columns = gate_results.c
         wanted = (columns.pipeline == pipeline, columns.interval.in_(intervals))
         said = (columns.interval, columns.stage, columns.expectation)

@@ -80,7 +80,7 @@ class PipelinesAtOnce:
 
 
 def _counts_below(place: Place, stage: str, end: int, connection: Connection) -> dict[PartitionState, int]:
-    """Of one stage, without the partitions from ``end`` on."""
+    """Partitions of one stage by state, without those from ``end`` on."""
     columns = partitions.c
     cell = (columns.pipeline == place[0], columns.interval == place[1], columns.stage == stage)
     newest = select(func.max(columns.id)).where(*cell, columns.partition < end).group_by(columns.partition)
@@ -98,13 +98,13 @@ class CheckpointHistory:
         self._database = database
 
     def counts(self, pipeline: str) -> Mapping[CheckpointState, int]:
-        """As Flink counts them: one that was replaced was completed."""
+        """Checkpoints by state, as Flink counts them: one that was replaced was completed."""
         query = select(checkpoints.c.state, func.count()).where(checkpoints.c.pipeline == pipeline)
         with self._database.reading() as connection:
             return {state: count for state, count in connection.execute(query.group_by(checkpoints.c.state))}
 
     def page(self, pipeline: str, limit: int, offset: int) -> tuple[CheckpointRecord, ...]:
-        """Of all runs, those that were triggered last first."""
+        """Checkpoints of all runs, the last triggered first."""
         return read_all(self._database, CheckpointRecord, _newest_first(pipeline).limit(limit).offset(offset))
 
     def latest(

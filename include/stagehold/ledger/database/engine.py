@@ -43,11 +43,11 @@ _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 
 def keep_nowhere(facts: Sequence[Fact]) -> None:
-    """For who only reads, and for a ledger whose loss nobody minds."""
+    """Keeps no chronicle: for who only reads, and for a ledger whose loss nobody minds."""
 
 
 def tell_nobody(change: RunStatusChange) -> None:
-    """For a ledger of whose runs nobody is told."""
+    """Tells no listener: for a ledger of whose runs nobody is told."""
 
 
 class Database:
@@ -175,7 +175,7 @@ class Database:
 
 
 def storage_problem(error: BaseException | None) -> StorageProblem | None:
-    """By the codes of PostgreSQL and SQLite; of SQLite's longer ones those that are not named count as their kind."""
+    """The problem by PostgreSQL's or SQLite's code. SQLite's longer codes that are not named count as their kind."""
     code = getattr(error, "pgcode", None) or getattr(error, "sqlite_errorname", None) or ""
     return _PROBLEMS.get(code) or _PROBLEMS.get("_".join(code.split("_")[:2]))
 

@@ -34,7 +34,7 @@ def migrate(database: Database) -> None:
 
 
 def schema_version(database: Database) -> str | None:
-    """Of a ledger as it is now; None when there is none yet.
+    """The version of a ledger as it is now; None when there is no ledger yet.
 
     :raises LedgerTooNew: this code does not know it.
     """

@@ -23,7 +23,7 @@ _COLUMNS = {"table": "table_uri"}  # TABLE is a word of SQL
 
 
 def row_of(record: object) -> dict[str, Any]:
-    """What an INSERT is given."""
+    """The record as a row, as an INSERT takes it."""
     row = {_COLUMNS.get(name, name): value for name, value in vars(record).items() if name != _CELL}
     cell = getattr(record, _CELL, None)
     return {**row, **vars(cell)} if cell else row

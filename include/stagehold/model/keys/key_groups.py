@@ -43,12 +43,6 @@ def index_of_group(group: int, partitions: int, max_parallelism: int) -> int:
     return group * partitions // max_parallelism
 
 
-def intersect(left: range, right: range) -> range:
-    """The groups in both ranges; empty when they do not meet."""
-    start = max(left.start, right.start)
-    return range(start, max(start, min(left.stop, right.stop)))
-
-
 def group_column(key: Sequence[str], max_parallelism: int) -> str:
     """Name of the stored column that holds each row's group for one keyed reader,
     whatever its key columns are called.
