@@ -68,6 +68,12 @@ def counted(ctx, left):
     return left.withColumn("all", F.lit(left.count()))
 
 @stage
+def pivoted(ctx, left):
+    kinds = left.withColumn("kind", F.when(F.col("id") == 3, "rare").otherwise("usual"))
+    wide = kinds.groupBy("id").pivot("kind").count()
+    return wide.select("id", F.lit(len(wide.columns)).alias("columns"))
+
+@stage
 def in_python(ctx, left):
     def largest(rows):
         return rows.nlargest(1, "number")
@@ -105,6 +111,7 @@ APART = {
     "lowest": "SELECT p, id, number FROM l QUALIFY row_number() OVER (PARTITION BY p ORDER BY number) <= 3",
     "asked": "SELECT p, id, count(*), 1 FROM l GROUP BY ALL",
     "counted": "SELECT p, id, number, count(*) OVER (PARTITION BY p) FROM l",
+    "pivoted": "SELECT DISTINCT p, id, 1 + (SELECT count(DISTINCT k.id = 3) FROM l k WHERE k.p = l.p) FROM l",
     "in_python": "SELECT p, id, max(number) FROM l GROUP BY ALL",
 }
 

@@ -49,6 +49,11 @@ NO_ROWS = (
     "a partition may have no rows, from which no types can be told: give createDataFrame a schema, such as that of the "
     "frame which the rows are from"
 )
+RAGGED = (
+    "a union of frames with different numbers of columns. If the function has no union, its partitions have different "
+    "columns, as a `pivot` without a list of values gives: have it select the same columns whatever the rows"
+)
+SAID_OTHERWISE = {"CANNOT_INFER_EMPTY_SCHEMA": NO_ROWS, "NUM_COLUMNS_MISMATCH": RAGGED}
 NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
 LONGEST = 400  # letters of one error in a text for people; the trace has them all
 
@@ -111,8 +116,8 @@ def _problem(error: Exception) -> str:
         return _one_line(str(raised))
     if not isinstance(error, PySparkException):
         return _one_line(f"{type(error).__name__}: {error}")
-    if error.getCondition() == "CANNOT_INFER_EMPTY_SCHEMA":
-        return NO_ROWS
+    if error.getCondition() in SAID_OTHERWISE:
+        return SAID_OTHERWISE[str(error.getCondition())]
     if lacking := _lacking(error):
         return lacking
     if several := failures_in(error):

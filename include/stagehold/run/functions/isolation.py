@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # that see rows in batches, whose bounds nobody chose, are left out.
 ROW_OR_GROUP = frozenset({100, 101, 201, 202, 203, 206, 209, 210, 215, 216, 217, 252, 253, 254})
 WITH_SQL = (("SQL", "query"), ("ExpressionString", "expression"))  # messages and their fields
+# Relations, and pyspark's words for them, of which Spark reads rows to know their columns.
+LEARNT_FROM_ROWS = {"StatCrosstab": "crosstab", "Transpose": "transpose", "Parse": "read.json of a frame of texts"}
 QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""", re.DOTALL)
 STRAY = "[STAGEHOLD_STRAY_KEY] "
 RAISED = "USER_RAISED_EXCEPTION"
@@ -65,7 +67,7 @@ def judged(stage: Stage, call: StageCall, given: Sequence[GivenInput], columns: 
         if texts.plain
         else ("a name or a constant with brackets, # or more than one line, which its plan does not quote",)
     )
-    return Isolation((*call.reasons_against_sharing, *odd, *found.blame))
+    return Isolation((*call.reasons_against_sharing, *dict.fromkeys(texts.of_rows), *odd, *found.blame))
 
 
 def require_own_keys(stage: Stage, partition: int, belongs: Column, key: Sequence[str]) -> Column:
@@ -115,6 +117,7 @@ class _Texts:
         self.inputs, self.plain = inputs, True
         self.allowed: set[str] = set()
         self.refused: set[str] = set()
+        self.of_rows: list[str] = []  # what has columns that follow from rows, which Spark reads when it plans
 
     @staticmethod
     def of(frame: DataFrame, inputs: Collection[DataFrame]) -> _Texts:
@@ -135,6 +138,10 @@ class _Texts:
         if kind == "CommonInlineUserDefinedFunction":
             known = message.python_udf.eval_type in ROW_OR_GROUP
             (self.allowed if known else self.refused).add(message.function_name)
+        if kind == "Aggregate" and message.HasField("pivot") and not message.pivot.values:
+            self.of_rows.append("its `pivot` without a list of values, whose columns follow from rows")
+        elif kind in LEARNT_FROM_ROWS and not (kind == "Parse" and message.HasField("schema")):
+            self.of_rows.append(f"its `{LEARNT_FROM_ROWS[kind]}`, whose columns follow from rows")
         for descriptor, value in message.ListFields():
             self._field(kind, descriptor, value)
 
