@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import socket
@@ -67,6 +68,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     gc.callbacks.clear()  # that of hypothesis would tell of the interrupt by which pytest-xdist ends a process
+    atexit.register(gc.unfreeze)  # Python's last collection is enough; pytest's own ten, right now, need not see it all
 
 
 def pytest_configure() -> None:
@@ -127,8 +129,6 @@ def spark(spark_settings: Settings) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def unconnected() -> Iterator[SparkSession]:
     """A session of Spark Connect that no server knows: frames can be built with it, nothing can be asked."""
-    import atexit
-
     from pyspark.sql.connect.session import SparkSession
 
     with pytest.MonkeyPatch.context() as environment:
