@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, insert, or_, select
+from sqlalchemy import ColumnElement, func, insert, or_, select
 
 from stagehold.ledger.database.column_types import storable
 from stagehold.ledger.database.engine import Database
@@ -67,6 +68,17 @@ class Waivers:
         query = select(waivers.c.interval).where(waivers.c.pipeline == pipeline, waivers.c.interval.in_(among))
         with self._database.reading() as connection:
             return frozenset(connection.scalars(query.distinct()))
+
+    def waived_places(self, pipelines: Collection[str], now: datetime) -> frozenset[tuple[str, str]]:
+        """The pipelines and intervals of which a waiver holds."""
+        columns = waivers.c
+        data = (columns.pipeline, columns.interval, columns.stage, columns.partition)
+        newest = select(func.max(columns.id)).where(columns.pipeline.in_(pipelines))
+        newest = newest.group_by(*data, columns.expectation, columns.fingerprint)
+        holds = or_(columns.until.is_(None), columns.until > now)
+        query = select(columns.pipeline, columns.interval).where(columns.id.in_(newest), holds).distinct()
+        with self._database.reading() as connection:
+            return frozenset((pipeline, interval) for pipeline, interval in connection.execute(query))
 
     def of(self, pipeline: str, interval: str) -> tuple[Waiver, ...]:
         """All waivers of an interval, oldest first."""

@@ -141,12 +141,20 @@ class PipelineStanding(StrEnum):
     """How a pipeline stands: the first that is true, in this order."""
 
     HIDDEN = "hidden"  # the reader may not see runs of the DAG
+    FAILING = "failing"  # some interval that is shown needs somebody
     RUNNING = "running"  # a run waits or goes on
-    FAILING = "failing"  # the newest interval's newest run did not come to its end
     OVERDUE = "overdue"  # Airflow should have started a run a while ago
-    INCOMPLETE = "incomplete"  # the newest interval is not whole
     NEVER_RUN = "never_run"
-    CURRENT = "current"
+    CURRENT = "current"  # each interval that is shown is whole
+
+
+class Need(StrEnum):
+    """Why an interval on which nobody works needs somebody: the first that is true, in this order."""
+
+    BLOCKED = "blocked"  # a gate refused some of it, and somebody has to mend or waive that
+    FAILED = "failed"  # its newest run did not come to its end
+    SUSPENDED = "suspended"  # its newest run waits for somebody to go on with it
+    INCOMPLETE = "incomplete"  # its newest run succeeded, and it is not whole
 
 
 StateCounts = Mapping[PartitionState, int]

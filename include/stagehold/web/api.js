@@ -61,11 +61,18 @@ async function fetchUnlessKnown(url, known) {
 
 // All pipelines.
 
-/** @type {(known: Tag) => Promise<Fresh<Api.Overview>>} */
-export const fetchOverview = (known) => fetchUnlessKnown(apiUrl("overview"), known);
+// The pipelines that a query asks for.
+/** @type {(query: Record<string, string>, known: Tag) => Promise<Fresh<Api.Overview>>} */
+export const fetchOverview = (query, known) => fetchUnlessKnown(apiUrl("overview", query), known);
 
-/** @type {() => Promise<Api.StaleOverview>} */
-export const fetchStaleOverview = () => call(apiUrl("overview/stale"));
+/** @type {(names: string[]) => Promise<Api.StaleOverview>} */
+export const fetchStaleOverview = (names) =>
+  call(
+    apiUrl(
+      "overview/stale",
+      names.map((name) => ["names", name]),
+    ),
+  );
 
 /** @type {() => Promise<Api.SizesSeen>} */
 export const fetchSizes = () => call(apiUrl("overview/sizes"));
@@ -170,6 +177,10 @@ export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "time
 
 /** @type {(dagId: string, runId: string) => string} */
 export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
+
+// What Resume would do.
+/** @type {(dagId: string, runId: string) => Promise<Api.ResumePreview>} */
+export const fetchResumePreview = (dagId, runId) => call(runUrl(dagId, runId, "plan"));
 
 /** @type {(dagId: string, runId: string) => Promise<Api.ResumeAnswer>} */
 export const resume = (dagId, runId) => post(runUrl(dagId, runId, "resume"), { dry_run: false });

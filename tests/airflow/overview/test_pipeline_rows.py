@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from stagehold.airflow.overview.overview_responses import NextStep
 from stagehold.airflow.overview.pipeline_rows import (
     LATE,
     MOST_MARKS,
@@ -18,7 +19,7 @@ from stagehold.airflow.overview.pipeline_rows import (
     pipeline_row,
 )
 from stagehold.model.records import Run, RunState
-from stagehold.model.standing import DeclaredStage, PartitionState, RunWord
+from stagehold.model.standing import DeclaredStage, Need, PartitionState, RunWord
 from stagehold.model.standing import PipelineStanding as Standing
 from stagehold.model.standing import Standing as IntervalStanding
 from stagehold.spec.loading.loader import build_pipeline
@@ -62,10 +63,10 @@ CASES = [
     Case("nothing ever ran", (), Standing.NEVER_RUN, None, {}),
     Case("nothing ever ran, though it should have", (), Standing.OVERDUE, None, {}, dag=LATE_DAG),
     Case("all is there", (run(24),), Standing.CURRENT, SUCCEEDED),
-    Case("a partition is blocked", (run(24),), Standing.INCOMPLETE, SUCCEEDED, SOME),
-    Case("the result was released", (run(24),), Standing.INCOMPLETE, SUCCEEDED, GONE),
-    Case("it was marked as a success half-way", (run(24),), Standing.INCOMPLETE, SUCCEEDED, ONE),
-    Case("nothing was recorded", (run(24),), Standing.INCOMPLETE, SUCCEEDED, {}),
+    Case("a partition is blocked", (run(24),), Standing.FAILING, SUCCEEDED, SOME),
+    Case("the result was released", (run(24),), Standing.FAILING, SUCCEEDED, GONE),
+    Case("it was marked as a success half-way", (run(24),), Standing.FAILING, SUCCEEDED, ONE),
+    Case("nothing was recorded", (run(24),), Standing.FAILING, SUCCEEDED, {}),
     Case("its time is over", (run(24),), Standing.OVERDUE, SUCCEEDED, dag=LATE_DAG),
     Case(
         "its time is over, but it is paused",
@@ -108,21 +109,77 @@ CASES = [
         SUCCEEDED,
     ),
     Case(
-        "an old interval that was run again",
+        "an old interval was run again, and failed",
         (run(20, RunState.FAILED, begun=25), run(24)),
-        Standing.CURRENT,
+        Standing.FAILING,
         SUCCEEDED,
     ),
+    Case(
+        "one interval goes on while another needs somebody",
+        (BY_COMMAND, run(20, RunState.FAILED)),
+        Standing.FAILING,
+        ("2026-11-24", RunWord.RUNNING),
+        at_work=frozenset({("sales", "2026-11-24")}),
+    ),
+    Case("a run waits to be gone on with", (run(24), run(20, RunState.SUSPENDED)), Standing.FAILING, SUCCEEDED),
 ]
+
+
+def facts_of(case: Case) -> PipelineFacts:
+    standing = IntervalStanding.of(DECLARED, case.counts)
+    standings = {("sales", one.interval): standing for one in case.runs}
+    return PipelineFacts(PIPELINE, case.dag, case.runs, case.airflow, case.at_work, standings)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_how_it_stands(case):
-    facts = PipelineFacts(PIPELINE, case.dag, case.runs, case.airflow, case.at_work)
-    row = pipeline_row(facts, interval_marks(facts), IntervalStanding.of(DECLARED, case.counts), NOW)
+    row = pipeline_row(facts_of(case), NOW)
     assert row.standing is case.expected
     assert (row.newest and (row.newest.mark.interval, row.newest.mark.word)) == case.newest
     assert (row.due is not None) == (case.dag is LATE_DAG)
+    assert (row.standing is Standing.FAILING) == any(one.need for one in row.marks)
+
+
+BY_AIRFLOW = {"sales/2026-11-24-24": "success"}
+FAILED = {"sales/2026-11-24-24": "failed"}
+WHY = "orders: ValueError: no such column\n  at line 3"
+
+
+@pytest.mark.parametrize(
+    ("case", "failure", "expected"),
+    [
+        (Case("whole", (run(24),), Standing.CURRENT, None), "", (None, None, None)),
+        (
+            Case("not whole", (run(24),), Standing.FAILING, None, ONE, BY_AIRFLOW),
+            "",
+            (Need.INCOMPLETE, "1 of 2 consumable, 1 missing", NextStep.RESUME),
+        ),
+        (
+            Case("blocked, and so its run failed", (run(24),), Standing.FAILING, None, SOME, FAILED),
+            WHY,
+            (Need.BLOCKED, "1 of 2 consumable, 1 blocked", NextStep.LOOK),
+        ),
+        (
+            Case("failed", (run(24),), Standing.FAILING, None, ONE, FAILED),
+            WHY,
+            (Need.FAILED, "orders: ValueError: no such column; 1 of 2 consumable, 1 missing", NextStep.RESUME),
+        ),
+        (
+            Case("a command's run failed", (run(24, RunState.FAILED, launcher="cli"),), Standing.FAILING, None, ONE),
+            "",
+            (Need.FAILED, "1 of 2 consumable, 1 missing", NextStep.RUN),
+        ),
+        (
+            Case("suspended", (run(24, RunState.SUSPENDED, launcher="cli"),), Standing.FAILING, None, ONE),
+            WHY,
+            (Need.SUSPENDED, "1 of 2 consumable, 1 missing", NextStep.RUN),
+        ),
+    ],
+    ids=lambda case: getattr(case, "id", None),
+)
+def test_what_an_interval_needs_why_and_what_there_is_to_press(case, failure, expected):
+    (mark,) = interval_marks(replace(facts_of(case), failures={one.run_id: failure for one in case.runs}))
+    assert (mark.need, mark.reason, mark.step) == expected
 
 
 @pytest.mark.parametrize(
@@ -136,8 +193,7 @@ def test_how_it_stands(case):
     ],
 )
 def test_how_much_of_the_newest_interval_is_there(counts, expected):
-    facts = PipelineFacts(PIPELINE, RESTING, (run(24),), {}, frozenset())
-    newest = pipeline_row(facts, interval_marks(facts), IntervalStanding.of(DECLARED, counts), NOW).newest
+    newest = pipeline_row(facts_of(Case("", (run(24),), Standing.CURRENT, None, counts)), NOW).newest
     assert newest is not None
     assert (newest.state, newest.done, newest.partitions, newest.text) == expected
 
@@ -149,7 +205,7 @@ def test_the_newest_intervals_are_in_the_order_of_their_dates():
 
 
 def test_of_a_pipeline_whose_runs_are_hidden_nothing_is_told():
-    row = hidden_row(PIPELINE)
+    row = hidden_row(PIPELINE, RESTING)
     assert (row.standing, row.newest, row.marks, row.active, row.paused) == (
         Standing.HIDDEN,
         None,

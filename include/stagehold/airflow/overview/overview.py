@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from airflow.models.dag import DagModel
+from airflow.models.dag import DagModel, DagTag
 from airflow.models.dagrun import DagRun
 from sqlalchemy import func, select, tuple_
 
 from stagehold.airflow.answering.api_server import server_ledger
+from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.dag.region_operator import TAG
 from stagehold.airflow.overview.overview_responses import (
     FirstStale,
     InstalledVersion,
+    Kind,
     LeaseLine,
     Overview,
     PipelineRow,
     PipelineStaleness,
     StaleOverview,
 )
+from stagehold.airflow.overview.pipeline_choice import Wanted, kinds_of
 from stagehold.airflow.overview.pipeline_rows import (
+    ENDED_BADLY,
     MOST_MARKS,
     DagNow,
     PipelineFacts,
     hidden_row,
-    interval_marks,
     pipeline_row,
+    run_word,
+    shown_runs,
 )
 from stagehold.airflow.overview.visible_pipelines import VisiblePipeline
 from stagehold.airflow.pipeline_page.interval_staleness import staleness
@@ -42,7 +49,7 @@ from stagehold.errors.base import StageholdError
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Lease, Run
-from stagehold.model.standing import together
+from stagehold.model.standing import Standing, together
 from stagehold.run.clearing.garbage_collector import MAINTENANCE
 from stagehold.run.intervals.interval_standings import standings
 from stagehold.run.lease.lease_holder import described
@@ -53,21 +60,41 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from stagehold.airflow.overview.visible_pipelines import VisiblePipeline
+    from stagehold.spec.pipeline import Pipeline
 
 EACH = 40  # newest runs of a pipeline that are looked at
+MOST_PLACES = 5_000  # of one query
+Asked = TypeVar("Asked")
 UNKNOWN_DAG = DagNow(paused=False, due=None, active=0)
 
 
-def overview(visible: Sequence[VisiblePipeline], session: Session) -> Overview:
+_STANDINGS = KeptPages[Mapping[Place, Standing]]()
+
+
+def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, session: Session) -> Overview:
     """Of pipelines whose runs the reader may not see, only that they are there."""
-    rows = [hidden_row(one.pipeline) for one in visible if not one.runs]
+    hidden = [one for one in visible if not one.runs]
+    dags = dags_now([one.name for one in visible], session)
+    rows = [hidden_row(one.pipeline, dags.get(one.name, UNKNOWN_DAG)) for one in hidden]
     leases: list[LeaseLine] = []
     for settings, some in by_project(one for one in visible if one.runs).items():
-        found, held = _of_ledger(some, server_ledger(settings), session)
+        found, held = _of_ledger(some, dags, server_ledger(settings), session)
         rows += found
         leases += held
+    kinds = {row.name: kinds_of(row) for row in rows}
+    if wanted.kind is Kind.STALE:
+        for line in stale_overview(visible).pipelines:
+            kinds[line.name] |= {Kind.STALE} if line.stale else set()
+    among = wanted.among(rows)
+    chosen = [row for row in among if wanted.kind is None or wanted.kind in kinds[row.name]]
     return Overview(
-        pipelines=tuple(sorted(rows, key=lambda row: row.name)),
+        total=len(rows),
+        found=len(chosen),
+        kinds=Counter(kind for row in among for kind in sorted(kinds[row.name])),
+        tags=tuple(sorted({tag for row in rows for tag in row.tags})),
+        owners=tuple(sorted({owner for row in rows for owner in row.owners})),
+        me=me,
+        pipelines=tuple(wanted.page(chosen)),
         leases=tuple(dict.fromkeys(sorted(leases, key=lambda one: one.name))),
         versions=installed_versions(),
     )
@@ -82,30 +109,56 @@ def by_project(visible: Iterable[VisiblePipeline]) -> Mapping[Settings, Sequence
 
 
 def _of_ledger(
-    visible: Sequence[VisiblePipeline], ledger: Ledger, session: Session
+    visible: Sequence[VisiblePipeline], dags: Mapping[str, DagNow], ledger: Ledger, session: Session
 ) -> tuple[list[PipelineRow], list[LeaseLine]]:
-    names = [one.name for one in visible]
+    names, now = [one.name for one in visible], datetime.now(UTC)
     runs, leases = ledger.pipelines.newest_runs(names, EACH), leases_seen(names, ledger)
     every = [run for some in runs.values() for run in some]
-    states, dags = run_states([run.run_id for run in every], session), dags_now(names, session)
-    at_work = frozenset(places_at_work(every, leases))
+    states, at_work = run_states([run.run_id for run in every], session), frozenset(places_at_work(every, leases))
     facts = [
         PipelineFacts(one.pipeline, dags.get(one.name, UNKNOWN_DAG), runs.get(one.name, ()), states, at_work)
         for one in visible
     ]
-    return _rows(facts, ledger), [lease_line(one) for one in leases]
+    known, failures = _standings(facts, ledger), _failures(facts, ledger)
+    waived = ledger.waivers.waived_places(names, now)
+    whole = [replace(one, standings=known, waived=waived, failures=failures) for one in facts]
+    rows = [pipeline_row(one, now) for one in whole]
+    return rows, [lease_line(one) for one in leases]
 
 
-def _rows(facts: Sequence[PipelineFacts], ledger: Ledger) -> list[PipelineRow]:
-    """What is recorded is asked of the newest intervals alone."""
-    marks = [interval_marks(one) for one in facts]
-    places = [(one.pipeline.name, some[-1].interval if some else "") for one, some in zip(facts, marks, strict=True)]
-    pipelines, now = {one.pipeline.name: one.pipeline for one in facts}, datetime.now(UTC)
-    found = standings(pipelines, [place for place in places if place[1]], ledger)
-    return [
-        pipeline_row(one, some, together(found.get(place, {}).values()), now)
-        for one, some, place in zip(facts, marks, places, strict=True)
-    ]
+def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
+    """Why runs did not come to their end, by run; nothing of one whose processes died without a word."""
+    ended = [run.run_id for one in facts for run in shown_runs(one) if run_word(run, one) in ENDED_BADLY]
+    tries = [one for some in batched(ended, MOST_PLACES) for one in ledger.intervals.last_tries(some)]
+    return {one.run_id: f"{one.region}: {one.failure}" for one in tries if one.failure}
+
+
+def _standings(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[Place, Standing]:
+    """How all that is shown stands. Where that takes long it is kept, and asked anew aside when the ledger has written;
+    what began since is asked now.
+    """
+    places = [(run.pipeline, run.interval) for one in facts for run in shown_runs(one)]
+    pipelines = {one.pipeline.name: one.pipeline for one in facts}
+    seen = (ledger.revision, frozenset(places), tuple(pipelines.values()))
+    kept = _STANDINGS.page(ledger.name, seen, lambda: _standings_of(places, pipelines, ledger), lambda: False)
+    assert kept is not None, "only pages that are large are waited for"
+    new = [place for place in places if place not in kept]
+    return {**kept, **_standings_of(new, pipelines, ledger)} if new else kept
+
+
+def _standings_of(
+    places: Sequence[Place], pipelines: Mapping[str, Pipeline], ledger: Ledger
+) -> Mapping[Place, Standing]:
+    found: dict[Place, Standing] = {}
+    for some in batched(places, MOST_PLACES):
+        known = standings(pipelines, some, ledger)
+        found |= {place: together(stages.values()) for place, stages in known.items()}
+    return found
+
+
+def batched(many: Sequence[Asked], size: int) -> Iterator[Sequence[Asked]]:
+    """A database takes so many parameters in one query."""
+    return (many[first : first + size] for first in range(0, len(many), size))
 
 
 MOST_LEASES = 200
@@ -136,11 +189,20 @@ def dags_now(dag_ids: Collection[str], session: Session) -> Mapping[str, DagNow]
     counted = select(DagRun.dag_id, func.count()).where(DagRun.dag_id.in_(dag_ids))
     counted = counted.where(DagRun.state.in_(ACTIVE_RUN_STATES)).group_by(DagRun.dag_id)
     active = {dag_id: count for dag_id, count in session.execute(counted)}
-    known = select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after)
+    tags: defaultdict[str, list[str]] = defaultdict(list)
+    tagged = select(DagTag.dag_id, DagTag.name).where(DagTag.dag_id.in_(dag_ids), DagTag.name != TAG)
+    for dag_id, tag in session.execute(tagged.order_by(DagTag.name)):
+        tags[dag_id].append(tag)
+    known = select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after, DagModel.owners)
     return {
-        dag_id: DagNow(paused, due, active.get(dag_id, 0))
-        for dag_id, paused, due in session.execute(known.where(DagModel.dag_id.in_(dag_ids)))
+        dag_id: DagNow(paused, due, active.get(dag_id, 0), tuple(tags[dag_id]), _owners(owners))
+        for dag_id, paused, due, owners in session.execute(known.where(DagModel.dag_id.in_(dag_ids)))
     }
+
+
+def _owners(owners: str | None) -> tuple[str, ...]:
+    """Airflow keeps them in one text."""
+    return tuple(sorted(one.strip() for one in (owners or "").split(",") if one.strip()))
 
 
 def run_states(run_ids: Collection[str], session: Session) -> Mapping[str, str]:

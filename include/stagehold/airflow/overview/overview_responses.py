@@ -1,23 +1,61 @@
-"""What the web API answers of all pipelines together: how each stands, who works, what is installed, how much is kept
-and what is stale.
+"""What the web API answers of all pipelines together: how each stands and what it needs, who works, what is installed,
+how much is kept and what is stale.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 
 from stagehold.airflow.answering.response_model import AS_RECORDED, Looked, ResponseModel
-from stagehold.model.standing import IntervalState, PipelineStanding, RunWord
+from stagehold.model.standing import IntervalState, Need, PipelineStanding, RunWord
+
+
+class Kind(StrEnum):
+    """Pipelines that somebody looks for. A pipeline can be of several kinds."""
+
+    FAILING = "failing"  # an interval that is shown needs somebody
+    BLOCKED = "blocked"  # a gate refused some of one
+    WAIVED = "waived"  # some of one can be read as its refusal was waived
+    STALE = "stale"  # one would come out differently now
+    RUNNING = "running"  # a run waits or goes on
+    OVERDUE = "overdue"
+    NEVER_RUN = "never_run"
+    CURRENT = "current"
+    HIDDEN = "hidden"
+
+
+class Order(StrEnum):
+    """Which pipelines come first."""
+
+    STATE = "state"  # those that need somebody; of them those whose need is the newest
+    NAME = "name"
+    NEWEST = "newest"  # those of which a run began last
+
+
+class NextStep(StrEnum):
+    """What there is to press for an interval that needs somebody."""
+
+    RESUME = "resume"  # its newest run, by Airflow
+    RUN = "run"  # a run of Airflow, as the newest one was a command's
+    LOOK = "look"  # at what its gate refused
 
 
 class IntervalMark(ResponseModel):
-    """An interval, and the newest run for it."""
+    """An interval, and the newest run for it. Where it has a ``need``, ``reason`` says what is lacking, and ``step``
+    what there is to do.
+    """
 
     interval: str
     word: RunWord
     run_id: str
     started_at: datetime
     ended_at: datetime | None
+    need: Need | None
+    reason: str | None
+    step: NextStep | None
+    waived: bool
 
 
 class NewestInterval(ResponseModel):
@@ -38,6 +76,8 @@ class PipelineRow(ResponseModel):
     """One pipeline. ``due`` is told when it is overdue; ``marks`` are of its newest intervals, the oldest first."""
 
     name: str
+    tags: tuple[str, ...]
+    owners: tuple[str, ...]
     schedule: str | None
     paused: bool
     standing: PipelineStanding
@@ -64,6 +104,17 @@ class InstalledVersion(ResponseModel):
 
 
 class Overview(ResponseModel):
+    """A page of pipelines out of ``found``, which are those that were asked for of ``total``. ``kinds`` counts what was
+    found but for its kind; those that are stale are counted once somebody asks for them. ``tags`` and ``owners`` are
+    those of all pipelines, and ``me`` is the reader.
+    """
+
+    total: int
+    found: int
+    kinds: Mapping[Kind, int]
+    tags: tuple[str, ...]
+    owners: tuple[str, ...]
+    me: str
     pipelines: tuple[PipelineRow, ...]
     leases: tuple[LeaseLine, ...]
     versions: tuple[InstalledVersion, ...]

@@ -6,18 +6,21 @@ from typing import Annotated
 
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from stagehold.airflow.answering.access import MAY_SEE_PIPELINES
 from stagehold.airflow.answering.api_server import answer_unless_known, answering, server_ledger
 from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.overview.ledger_sizes import LedgerSums, ledger_sums, sizes_seen
 from stagehold.airflow.overview.overview import by_project, overview, stale_overview
-from stagehold.airflow.overview.overview_responses import Overview, SizesSeen, StaleOverview
+from stagehold.airflow.overview.overview_responses import Kind, Order, Overview, SizesSeen, StaleOverview
+from stagehold.airflow.overview.pipeline_choice import Wanted
 from stagehold.airflow.overview.visible_pipelines import VisiblePipeline, visible_pipelines
 from stagehold.ledger.ledger import Ledger
 from stagehold.settings import Settings
 
+MOST_ROWS = 200  # of a page
+MOST_LETTERS = 250  # of a name
 MOST_AT_ONCE = 20_000  # rows of partitions that are added up while somebody waits
 _SUMS = KeptPages[LedgerSums]()
 router = APIRouter(prefix="/api/overview")
@@ -30,22 +33,41 @@ def _visible(user: GetUserDep, session: SessionDep) -> tuple[VisiblePipeline, ..
 VisibleDep = Annotated[tuple[VisiblePipeline, ...], Depends(_visible)]
 
 
+def _wanted(
+    search: Annotated[str, Query(max_length=MOST_LETTERS)] = "",
+    kind: Kind | None = None,
+    tag: str = "",
+    owner: str = "",
+    order: Order = Order.STATE,
+    limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Wanted:
+    return Wanted(search, kind, tag, owner, order, limit, offset)
+
+
 @router.get("", dependencies=[MAY_SEE_PIPELINES], response_model=Overview)
-def show_overview(visible: VisibleDep, session: SessionDep, request: Request) -> Response:
-    """How each pipeline stands, who has which lease, and what is installed. Whoever has the answer already, by its
-    ETag, is told so with 304.
+def show_overview(
+    visible: VisibleDep,
+    wanted: Annotated[Wanted, Depends(_wanted)],
+    session: SessionDep,
+    user: GetUserDep,
+    request: Request,
+) -> Response:
+    """How pipelines stand and what they need, a page of those that are asked for; who has which lease, and what is
+    installed. Whoever has the answer already, by its ETag, is told so with 304.
     """
     with answering():
-        return answer_unless_known(overview(visible, session), request)
+        return answer_unless_known(overview(visible, wanted, user.get_name(), session), request)
 
 
 @router.get("/stale", dependencies=[MAY_SEE_PIPELINES], response_model=StaleOverview)
-def show_stale(visible: VisibleDep, request: Request) -> Response:
-    """How many of each pipeline's newest intervals would come out differently now. Whoever has the answer already, by
-    its ETag, is told so with 304.
+def show_stale(visible: VisibleDep, request: Request, names: Annotated[list[str] | None, Query()] = None) -> Response:
+    """How many of the newest intervals of each pipeline, or of those of these ``names``, would come out differently
+    now. Whoever has the answer already, by its ETag, is told so with 304.
     """
     with answering():
-        return answer_unless_known(stale_overview(visible), request)
+        asked = visible if names is None else [one for one in visible if one.name in names]
+        return answer_unless_known(stale_overview(asked), request)
 
 
 @router.get("/sizes", dependencies=[MAY_SEE_PIPELINES])

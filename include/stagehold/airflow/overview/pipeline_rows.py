@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from stagehold.airflow.overview.overview_responses import IntervalMark, NewestInterval, PipelineRow
+from stagehold.airflow.overview.overview_responses import IntervalMark, NewestInterval, NextStep, PipelineRow
 from stagehold.ledger.across.pipelines import Place
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Run, RunState
-from stagehold.model.standing import IntervalState, PipelineStanding, RunWord, Standing
+from stagehold.model.standing import Need, PartitionState, PipelineStanding, RunWord, Standing
 from stagehold.spec.pipeline import Pipeline
 
 MOST_MARKS = 14  # intervals that are shown
@@ -27,10 +27,12 @@ class DagNow:
     paused: bool
     due: datetime | None
     active: int
+    tags: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
 
 
 ACTIVE = (RunWord.QUEUED, RunWord.RUNNING)
-ENDED_BADLY = (RunWord.FAILED, RunWord.CANCELED, RunWord.SUSPENDED, RunWord.SILENT)
+ENDED_BADLY = (RunWord.FAILED, RunWord.CANCELED, RunWord.SILENT)
 _OF_THE_LEDGER = {
     RunState.FINISHED: RunWord.SUCCESS,
     RunState.FAILED: RunWord.FAILED,
@@ -43,7 +45,8 @@ _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": 
 @dataclass(frozen=True)
 class PipelineFacts:
     """``runs`` are the newest ones, the newest first; ``states`` Airflow's words for those that it knows. ``at_work``
-    are the places, pipeline and interval, that somebody has a lease of.
+    are the places, pipeline and interval, that somebody has a lease of. How intervals stand, of which of them waivers
+    hold, and why runs failed, is asked when the runs are known.
     """
 
     pipeline: Pipeline
@@ -51,12 +54,20 @@ class PipelineFacts:
     runs: Sequence[Run]
     states: Mapping[str, str]
     at_work: Collection[Place]
+    standings: Mapping[Place, Standing] = field(default_factory=dict)
+    waived: Collection[Place] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    def standing(self, interval: str) -> Standing:
+        return self.standings.get((self.pipeline.name, interval), Standing())
 
 
-def hidden_row(pipeline: Pipeline) -> PipelineRow:
+def hidden_row(pipeline: Pipeline, dag: DagNow) -> PipelineRow:
     """For who may see the DAG alone."""
     return PipelineRow(
         name=pipeline.name,
+        tags=dag.tags,
+        owners=dag.owners,
         schedule=pipeline.schedule,
         paused=False,
         standing=PipelineStanding.HIDDEN,
@@ -67,42 +78,75 @@ def hidden_row(pipeline: Pipeline) -> PipelineRow:
     )
 
 
-def pipeline_row(
-    facts: PipelineFacts, marks: tuple[IntervalMark, ...], standing: Standing, now: datetime
-) -> PipelineRow:
-    """:param standing: that of the newest interval, which is that of the last mark."""
-    newest = _newest(marks[-1], standing) if marks else None
-    by_command = sum(one.word in ACTIVE for one in _by_command(facts))
-    active = facts.dag.active + by_command
-    late = _is_late(facts.dag, now)
+def pipeline_row(facts: PipelineFacts, now: datetime) -> PipelineRow:
+    dag, marks = facts.dag, interval_marks(facts)
+    active, late = dag.active + sum(one in ACTIVE for one in _by_command(facts)), _is_late(dag, now)
     return PipelineRow(
         name=facts.pipeline.name,
+        tags=dag.tags,
+        owners=dag.owners,
         schedule=facts.pipeline.schedule,
-        paused=facts.dag.paused,
-        standing=PipelineStanding.RUNNING if active else _resting(newest, late=late),
+        paused=dag.paused,
+        standing=_standing(marks, active=bool(active), late=late),
         active=active,
-        due=facts.dag.due if late else None,
-        newest=newest,
+        due=dag.due if late else None,
+        newest=_newest(marks[-1], facts.standing(marks[-1].interval)) if marks else None,
         marks=marks,
     )
 
 
-def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
-    """Of the newest intervals, the oldest first; what is no date has its place by when its run began."""
+def shown_runs(facts: PipelineFacts) -> tuple[Run, ...]:
+    """The newest run of each of the newest intervals, the oldest first; what is no date has its place by when its run
+    began.
+    """
     newest = {run.interval: run for run in reversed(facts.runs)}
     schedule = facts.pipeline.schedule
     placed = sorted((moment_of(key, schedule) or run.started_at, key) for key, run in newest.items())
-    return tuple(_mark(newest[key], facts) for _, key in placed[-MOST_MARKS:])
+    return tuple(newest[key] for _, key in placed[-MOST_MARKS:])
+
+
+def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
+    return tuple(_mark(run, facts) for run in shown_runs(facts))
 
 
 def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:
+    word, standing = run_word(run, facts), facts.standing(run.interval)
+    need = _need(word, standing)
     return IntervalMark(
         interval=run.interval,
-        word=run_word(run, facts),
+        word=word,
         run_id=run.run_id,
         started_at=run.started_at,
         ended_at=run.ended_at,
+        need=need,
+        reason=_reason(need, run, standing, facts) if need else None,
+        step=_step(need, known=run.run_id in facts.states) if need else None,
+        waived=(run.pipeline, run.interval) in facts.waived,
     )
+
+
+def _need(word: RunWord, standing: Standing) -> Need | None:
+    if word in ACTIVE:
+        return None
+    true = {
+        Need.BLOCKED: bool(standing.counts.get(PartitionState.BLOCKED)),
+        Need.FAILED: word in ENDED_BADLY,
+        Need.SUSPENDED: word is RunWord.SUSPENDED,
+        Need.INCOMPLETE: not standing.whole,
+    }
+    return next((need for need, is_so in true.items() if is_so), None)
+
+
+def _reason(need: Need, run: Run, standing: Standing, facts: PipelineFacts) -> str:
+    failure = facts.failures.get(run.run_id, "").strip() if need is Need.FAILED else ""
+    return "; ".join((*failure.splitlines()[:1], str(standing)))
+
+
+def _step(need: Need, *, known: bool) -> NextStep:
+    """:param known: Airflow knows the run."""
+    if need is Need.BLOCKED:
+        return NextStep.LOOK
+    return NextStep.RESUME if known else NextStep.RUN
 
 
 def run_word(run: Run, facts: PipelineFacts) -> RunWord:
@@ -113,9 +157,9 @@ def run_word(run: Run, facts: PipelineFacts) -> RunWord:
     return RunWord.RUNNING if (run.pipeline, run.interval) in facts.at_work else RunWord.SILENT
 
 
-def _by_command(facts: PipelineFacts) -> Sequence[IntervalMark]:
+def _by_command(facts: PipelineFacts) -> Sequence[RunWord]:
     """Those of Airflow are counted by Airflow, queued ones that the ledger has not heard of among them."""
-    return [_mark(run, facts) for run in facts.runs if run.run_id not in facts.states]
+    return [run_word(run, facts) for run in facts.runs if run.run_id not in facts.states]
 
 
 def _newest(mark: IntervalMark, standing: Standing) -> NewestInterval:
@@ -133,12 +177,11 @@ def _is_late(dag: DagNow, now: datetime) -> bool:
     return not dag.paused and dag.due is not None and dag.due + LATE < now
 
 
-def _resting(newest: NewestInterval | None, *, late: bool) -> PipelineStanding:
-    """Of a pipeline of which no run goes on."""
-    if newest is not None and newest.mark.word in ENDED_BADLY:
-        return PipelineStanding.FAILING
-    if late:
-        return PipelineStanding.OVERDUE
-    if newest is None:
-        return PipelineStanding.NEVER_RUN
-    return PipelineStanding.CURRENT if newest.state is IntervalState.COMPLETE else PipelineStanding.INCOMPLETE
+def _standing(marks: Sequence[IntervalMark], *, active: bool, late: bool) -> PipelineStanding:
+    true = {
+        PipelineStanding.FAILING: any(one.need for one in marks),
+        PipelineStanding.RUNNING: active,
+        PipelineStanding.OVERDUE: late,
+        PipelineStanding.NEVER_RUN: not marks,
+    }
+    return next((standing for standing, is_so in true.items() if is_so), PipelineStanding.CURRENT)

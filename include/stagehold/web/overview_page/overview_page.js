@@ -5,17 +5,21 @@
 import { fetchOverview, fetchSizes, fetchStaleOverview } from "../api.js";
 import { clock, plural } from "../formats.js";
 import { useAnswer, usePolled } from "../server_hooks.js";
-import { Card, Columns, html, Muted, Nothing, Page, Pressable } from "../ui.js";
-import { IN_ORDER, STANDINGS } from "./overview_texts.js";
+import { Card, Columns, html, Loading, Muted, Nothing, Page, Pressable, SmallButton } from "../ui.js";
+import { useUrlState } from "../url_state.js";
+import { Filters } from "./filters.js";
+import { KINDS, KINDS_IN_ORDER } from "./overview_texts.js";
 import { PipelineLines } from "./pipeline_lines.js";
 import { Storage, Versions } from "./storage.js";
 
-const { useEffect, useState } = globalThis.React;
+const { useEffect, useRef, useState } = globalThis.React;
 const { Box, Code, Flex, Grid, Heading, Stack, Text } = globalThis.ChakraUI;
 
 const SELDOM_SECONDS = 60;
 const SOON_SECONDS = 3;
 const MOST_LEASES = 20;
+const PAGE = 50;
+const ASKED = ["search", "kind", "tag", "owner", "order", "offset"];
 const HOW =
   "State and marks are said from ledger and schedule alone. Stale is what would come out differently now, as code, " +
   "sources or suites have changed since; that is worked out apart, and may be some minutes old.";
@@ -24,15 +28,16 @@ const NONE =
   "`stagehold init` makes a project.";
 
 // Asked for apart and seldom, as it takes long to work out; soon again while that is `underWay`, and after the first
-// time, when the answer may be as old as the last look at this page.
+// time, when the answer may be as old as the last look at this page. `key` says all that the question depends on.
 /**
  * @template T
+ * @param {string} key
  * @param {() => Promise<T>} ask
  * @param {(found: T) => boolean} underWay
  */
-function useSeldom(ask, underWay) {
+function useSeldom(key, ask, underWay) {
   const [turn, setTurn] = useState(0);
-  const { found } = useAnswer(turn, ask);
+  const { found } = useAnswer(`${turn} ${key}`, ask);
   useEffect(() => {
     const seconds = turn === 0 || (found && underWay(found)) ? SOON_SECONDS : SELDOM_SECONDS;
     const timer = setTimeout(() => setTurn(turn + 1), seconds * 1000);
@@ -41,50 +46,74 @@ function useSeldom(ask, underWay) {
   return found;
 }
 
-/** @typedef {Api.PipelineStanding | null} Chosen which pipelines alone are shown; null is all */
+/** @typedef {import("../url_state.js").Said} Said */
+/** @typedef {import("../url_state.js").Say} Say */
+/** @typedef {{ asked: Said, say: Say }} Asking what the address asks for, and how to ask for something else */
 
-// How many pipelines stand so; a press shows only those.
-/** @param {{ standing: Api.PipelineStanding, count: number, chosen: Chosen, onChoose: (now: Chosen) => void }} props */
-function Tile({ standing, count, chosen, onChoose }) {
-  const { name, mark, palette } = STANDINGS[standing];
-  const pressed = chosen === standing;
+// How many pipelines are of a kind; a press shows only those. Those that are stale are counted when somebody asks.
+/** @param {Asking & { kind: Api.Kind, count: number | undefined }} props */
+function Tile({ kind, count, asked, say }) {
+  const { name, mark, palette } = KINDS[kind];
+  const pressed = asked.kind === kind;
   const edge = count ? { borderTopColor: `${palette}.solid` } : {};
-  const looks = count
+  const able = count !== 0 || pressed;
+  const looks = able
     ? { cursor: "pointer", opacity: 1, _hover: { bg: "bg.subtle" } }
     : { cursor: "default", opacity: 0.55 };
   return html`
     <${Pressable} aria-pressed=${pressed} bg=${pressed ? "bg.emphasized" : "bg"} borderRadius="lg" borderWidth="1px"
-      css=${{ "&&": { ...edge, borderTopWidth: "3px" } }} data-testid="tile-${name}" disabled=${count === 0}
-      onClick=${() => onChoose(pressed ? null : standing)} px="2.5" py="3" textAlign="start" ...${looks}>
-      <${Text} fontSize="2xl" fontWeight="semibold" lineHeight="1.1">${count.toLocaleString()}<//>
-      <${Text} color=${count ? `${palette}.fg` : "fg.muted"} fontSize="sm" whiteSpace="nowrap">${mark} ${name}<//>
+      css=${{ "&&": { ...edge, borderTopWidth: "3px" } }} data-testid="tile-${name}" disabled=${!able}
+      onClick=${() => say({ kind: pressed ? "" : kind, offset: "" })} px="2.5" py="3" textAlign="start" ...${looks}>
+      <${Text} fontSize="2xl" fontWeight="semibold" lineHeight="1.1">${count?.toLocaleString() ?? "?"}<//>
+      <${Text} color=${able ? `${palette}.fg` : "fg.muted"} fontSize="sm" whiteSpace="nowrap">${mark} ${name}<//>
     <//>`;
 }
 
-/** @param {{ rows: Api.PipelineRow[], chosen: Chosen, onChoose: (now: Chosen) => void }} props */
-const Tiles = ({ rows, ...choosing }) => html`
+/** @param {Asking & { kinds: Api.Overview["kinds"] }} props */
+const Tiles = ({ kinds, ...asking }) => html`
   <${Grid} gap="2" templateColumns="repeat(auto-fit, minmax(104px, 1fr))">
-    ${IN_ORDER.map((standing) => ({ standing, count: rows.filter((row) => row.standing === standing).length }))
-      .filter(({ standing, count }) => count > 0 || standing !== "hidden")
-      .map((tile) => html`<${Tile} key=${tile.standing} ...${tile} ...${choosing} />`)}
+    ${KINDS_IN_ORDER.filter((kind) => kind !== "hidden" || kinds.hidden).map(
+      (kind) => html`
+        <${Tile} count=${kinds[kind] ?? (kind === "stale" && asking.asked.kind !== kind ? undefined : 0)} kind=${kind}
+          key=${kind} ...${asking} />`,
+    )}
   <//>`;
 
-/** @param {Api.PipelineRow[]} rows */
-const worstFirst = (rows) =>
-  rows.toSorted((one, other) => IN_ORDER.indexOf(one.standing) - IN_ORDER.indexOf(other.standing));
+// Which of those that were found are shown, and the way to the others.
+/** @param {Asking & { all: Api.Overview, turning: boolean }} props */
+function Turns({ all, asked, say, turning }) {
+  const first = Number(asked.offset ?? 0);
+  const last = first + all.pipelines.length;
+  if (first === 0 && last === all.found) return null;
+  /** @type {(text: string, able: boolean, offset: number) => unknown} */
+  const turn = (text, able, offset) => html`
+    <${SmallButton} disabled=${!able || turning} onClick=${() => say({ offset: offset > 0 ? `${offset}` : "" })}>
+      ${text}
+    <//>`;
+  return html`
+    <${Flex} align="center" borderTopWidth="1px" data-testid="turns" gap="3" px="4" py="2">
+      ${turn("Before", first > 0, first - PAGE)} ${turn("After", last < all.found, first + PAGE)}
+      <${Muted}>
+        ${all.pipelines.length > 0 ? `${first + 1} to ${last}` : "none"} of ${all.found.toLocaleString()}
+      <//>
+      ${turning && html`<${Loading} size="sm" />`}
+    <//>`;
+}
 
-/** @param {import("./pipeline_lines.js").Pipelines & { looked: Api.Looked }} props */
-function All({ rows, ...rest }) {
-  const [chosen, setChosen] = useState(/** @type {Chosen} */ (null));
-  const shown = worstFirst(chosen ? rows.filter((row) => row.standing === chosen) : rows);
-  const note = chosen
-    ? `${STANDINGS[chosen].name}: ${shown.length} of ${rows.length}`
-    : plural(rows.length, "pipeline");
+/**
+ * @typedef {{ sizes: Api.SizesSeen | null, stale: Api.StaleOverview | null }} Apart what is asked for apart
+ * @param {Asking & Apart & { all: Api.Overview, turning: boolean, onStarted: () => void }} props
+ */
+function All({ all, turning, sizes, stale, onStarted, ...asking }) {
+  const { pipelines, looked, found, total, kinds } = all;
+  const note = found === total ? plural(total, "pipeline") : `${found.toLocaleString()} of ${total.toLocaleString()}`;
   return html`
     <${Stack} gap="4">
-      <${Tiles} chosen=${chosen} onChoose=${setChosen} rows=${rows} />
+      <${Tiles} kinds=${kinds} ...${asking} />
       <${Card} data-testid="pipelines" note=${note} title="Pipelines">
-        <${PipelineLines} rows=${shown} ...${rest} />
+        <${Filters} all=${all} ...${asking} />
+        <${PipelineLines} looked=${looked} onStarted=${onStarted} rows=${pipelines} sizes=${sizes} stale=${stale} />
+        <${Turns} all=${all} turning=${turning} ...${asking} />
         <${Muted} borderTopWidth="1px" px="4" py="2">${HOW}<//>
       <//>
     <//>`;
@@ -117,24 +146,46 @@ function Leases({ leases }) {
 /** @param {Api.Overview} all */
 const hurries = (all) => all.pipelines.some((row) => row.active > 0);
 
+// What was there stays until the answer to another question comes.
+/** @param {Said} asked */
+function useOverview(asked) {
+  const key = JSON.stringify(asked);
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchOverview({ ...asked, limit: `${PAGE}` }, known);
+  const { found, ...rest } = usePolled(key, ask, hurries);
+  const last = useRef(/** @type {Api.Overview | null} */ (null));
+  if (found !== null) last.current = found;
+  return { all: last.current, turning: found === null, ...rest };
+}
+
 function OverviewPage() {
-  const { found, problem } = usePolled("overview", fetchOverview, hurries);
-  const sizes = useSeldom(fetchSizes, (one) => !one.counted);
-  const stale = useSeldom(fetchStaleOverview, (one) => !one.planned);
-  if (found === null) return html`<${Nothing} problem=${problem} title="The pipelines cannot be shown" />`;
-  const { pipelines, looked, leases, versions } = found;
+  const [asked, say] = useUrlState(ASKED);
+  const { all, problem, turning, load, hurry } = useOverview(asked);
+  const names = (all?.pipelines ?? []).map((row) => row.name);
+  const sizes = useSeldom("", fetchSizes, (one) => !one.counted);
+  const stale = useSeldom(
+    names.join(" "),
+    () => fetchStaleOverview(names),
+    (one) => !one.planned,
+  );
+  if (all === null) return html`<${Nothing} problem=${problem} title="The pipelines cannot be shown" />`;
+  const started = () => {
+    hurry();
+    load();
+  };
   return html`
     <${Page} data-testid="stagehold-overview" problem=${problem}>
       <${Heading} as="h2" size="lg">Stagehold pipelines<//>
       ${
-        pipelines.length > 0
-          ? html`<${All} looked=${looked} rows=${pipelines} sizes=${sizes} stale=${stale} />`
+        all.total > 0
+          ? html`
+              <${All} all=${all} asked=${asked} onStarted=${started} say=${say} sizes=${sizes} stale=${stale}
+                turning=${turning} />`
           : html`<${Box} data-testid="none" maxW="720px"><${Text}>${NONE}<//><//>`
       }
-      <${Leases} leases=${leases} />
+      <${Leases} leases=${all.leases} />
       <${Flex} align="start" gap="4" wrap="wrap">
         <${Storage} sizes=${sizes} />
-        <${Versions} versions=${versions} />
+        <${Versions} versions=${all.versions} />
       <//>
     <//>`;
 }

@@ -1,23 +1,28 @@
 // @ts-check
 // How the overview says things: marks, colours and short texts. No markup here.
 
-import { plural, timeToGo } from "../formats.js";
+import { plural, runPage, timeToGo } from "../formats.js";
 
 /** @typedef {{ mark: string, palette: string, solid: boolean }} Look */
 
-// How a pipeline stands, in the order in which somebody wants to know.
-/** @type {Record<Api.PipelineStanding, Look & { name: string }>} */
-export const STANDINGS = {
+// What somebody looks for, in the order in which they want to know.
+/** @type {Record<Api.Kind, Look & { name: string }>} */
+export const KINDS = {
   failing: { mark: "✕", palette: "failed", name: "Failing", solid: true },
+  blocked: { mark: "✕", palette: "failed", name: "Blocked", solid: false },
   overdue: { mark: "!", palette: "warning", name: "Overdue", solid: true },
-  incomplete: { mark: "◔", palette: "warning", name: "Incomplete", solid: false },
+  waived: { mark: "≈", palette: "warning", name: "Waived", solid: false },
+  stale: { mark: "↻", palette: "warning", name: "Stale", solid: false },
   running: { mark: "▸", palette: "running", name: "Running", solid: true },
   never_run: { mark: "·", palette: "gray", name: "Never ran", solid: false },
   hidden: { mark: "–", palette: "gray", name: "Not shown", solid: false },
   current: { mark: "✓", palette: "success", name: "Complete", solid: false },
 };
 
-export const IN_ORDER = /** @type {Api.PipelineStanding[]} */ (Object.keys(STANDINGS));
+export const KINDS_IN_ORDER = /** @type {Api.Kind[]} */ (Object.keys(KINDS));
+
+/** @type {Record<Api.Order, string>} */
+export const ORDERS = { state: "what needs somebody", name: "name", newest: "newest run" };
 
 // What became of the newest run of an interval.
 /** @type {Record<Api.RunWord, Look & { text: string }>} */
@@ -34,31 +39,49 @@ export const RUNS = {
 /** @param {string} moment */
 const ago = (moment) => `${timeToGo((Date.now() - Date.parse(moment)) / 1000)} ago`;
 
-/** @type {Partial<Record<Api.IntervalState, string>>} */
-const INCOMPLETE = {
-  empty: "nothing of it can be read",
-  incomplete: "not whole",
-};
-
-/** @type {Partial<Record<Api.PipelineStanding, (newest: Api.NewestInterval) => string>>} */
-const OF_NEWEST = {
-  failing: ({ mark }) => `the newest run for ${mark.interval} ${RUNS[mark.word].text}`,
-  incomplete: ({ mark, state, text }) =>
-    `${mark.interval}: ${(state && INCOMPLETE[state]) ?? "nothing is on record"}; ${text}`,
-  current: ({ mark }) => `${mark.interval} is whole`,
-};
-
 // Why a pipeline stands as it does, in a sentence.
 /** @param {Api.PipelineRow} row */
-export function standingText({ standing, newest, active, due }) {
-  if (standing === "running") return `${plural(active, "run")} under way`;
+export function standingText({ standing, newest, active, due, marks }) {
+  const going = active > 0 ? `${plural(active, "run")} under way` : null;
+  const needs = marks.filter((mark) => mark.need).length;
+  if (needs > 0) return [`${plural(needs, "interval")} of the last ${marks.length}`, going].filter(Boolean).join("; ");
+  if (going) return going;
   if (standing === "overdue" && due) return `Airflow should have started a run ${ago(due)}`;
   if (standing === "hidden") return "you may see its DAG, but not its runs";
-  return (newest && OF_NEWEST[standing]?.(newest)) ?? "no run is on record";
+  if (newest === null) return "no run is on record";
+  return marks.length > 1 ? `the last ${marks.length} intervals are whole` : `${newest.mark.interval} is whole`;
+}
+
+/** @type {Record<Api.Need, (mark: Api.IntervalMark) => string>} */
+const NEEDS = {
+  blocked: () => "its gate refused some of it",
+  failed: ({ word }) => `the newest run ${RUNS[word].text}`,
+  suspended: () => "its run was suspended, and waits for somebody",
+  incomplete: ({ word }) => `not whole, though the newest run ${RUNS[word].text}`,
+};
+
+// Why an interval needs somebody.
+/** @param {Api.IntervalMark} mark */
+export const needText = (mark) => (mark.need ? `${NEEDS[mark.need](mark)}: ${mark.reason}` : "");
+
+// What the one button of an interval says.
+/** @param {Api.IntervalMark} mark */
+export function stepText({ need, step }) {
+  if (step === "look") return "Look at its gate";
+  if (step === "run") return "Run it";
+  return need === "incomplete" ? "Bring up to date" : "Resume";
 }
 
 /** @param {Api.IntervalMark} mark */
-export const markText = ({ interval, word }) => `${interval}: the newest run ${RUNS[word].text}`;
+export const markText = (mark) =>
+  `${mark.interval}: ${mark.need ? needText(mark) : `the newest run ${RUNS[mark.word].text}`}`;
+
+// A success that is not whole, or that waits for somebody, looks like none.
+/** @param {Api.IntervalMark} mark */
+export const markLook = ({ word, need }) =>
+  need && word === "success"
+    ? { mark: "◔", palette: need === "blocked" ? "failed" : "warning", solid: true }
+    : RUNS[word];
 
 /** @param {Api.IntervalMark} mark */
 export function whenText({ word, started_at, ended_at }) {
@@ -81,6 +104,14 @@ const href = (path) => new URL(`../../../dags/${path}`, import.meta.url).href;
 /** @param {Api.PipelineRow} row */
 export const pipelinePage = ({ name, standing }) =>
   href(standing === "hidden" ? encodeURIComponent(name) : `${encodeURIComponent(name)}/plugin/stagehold-intervals`);
+
+// Where a gate's refusal is looked at: on the run's page, or, of a command's run, at the interval on the tab.
+/**
+ * @param {Api.PipelineRow} row
+ * @param {Api.IntervalMark} mark
+ */
+export const lookPage = (row, mark) =>
+  runPage(mark.run_id) ?? `${pipelinePage(row)}?interval=${encodeURIComponent(mark.interval)}`;
 
 /** @type {Record<string, string>} */
 export const BACK_ENDS = { postgresql: "PostgreSQL", sqlite: "SQLite" };

@@ -3,7 +3,8 @@
 
 import { bytes, clock, lookedText, runPage } from "../formats.js";
 import { Cells, ColumnTable, html, Muted, RunLink, Tag, tooltip } from "../ui.js";
-import { markText, pipelinePage, RUNS, STANDINGS, standingText, staleText, whenText } from "./overview_texts.js";
+import { Needs } from "./needs.js";
+import { KINDS, markLook, markText, pipelinePage, standingText, staleText, whenText } from "./overview_texts.js";
 
 const { Badge, Box, Flex, Link, Text } = globalThis.ChakraUI;
 
@@ -16,29 +17,31 @@ const Name = ({ row }) => html`
     <${Flex} align="center" gap="2" mt="0.5">
       <${Muted}>${row.schedule ?? "no schedule"}<//>
       ${row.paused && html`<${Badge} size="xs" variant="outline">paused<//>`}
+      ${row.tags.map((tag) => html`<${Badge} key=${tag} size="xs" variant="surface">${tag}<//>`)}
     <//>
   <//>`;
 
-/** @param {OfRow} props */
-function State({ row }) {
-  const { mark, palette, name, solid } = STANDINGS[row.standing];
+/** @param {OfRow & { onStarted: () => void }} props */
+function State({ row, onStarted }) {
+  const { mark, palette, name, solid } = KINDS[row.standing];
   return html`
-    <${Box} maxW="260px" minW="130px">
+    <${Box} maxW="440px" minW="180px">
       <${Tag} palette=${palette} variant=${solid ? "solid" : "subtle"}>${mark} ${name}<//>
       <${Muted} mt="1" overflowWrap="anywhere">${standingText(row)}<//>
+      <${Needs} onStarted=${onStarted} row=${row} />
     <//>`;
 }
 
 /** @param {{ mark: Api.IntervalMark }} props */
 function Mark({ mark }) {
-  const { palette, solid, mark: sign } = RUNS[mark.word];
+  const { palette, solid, mark: sign } = markLook(mark);
   const page = runPage(mark.run_id);
   const hover = { outline: "2px solid", outlineColor: "fg.muted" };
   const place = page ? { as: "a", href: page, _hover: hover } : { as: "span", role: "img" };
   return html`
     <${Flex} align="center" bg="${palette}.${solid ? "solid" : "subtle"}" borderColor="${palette}.emphasized"
       borderRadius="3px" borderWidth="1px" boxSize="18px" color="${palette}.${solid ? "contrast" : "fg"}"
-      data-word=${mark.word} flexShrink="0" fontSize="10px" fontWeight="bold" justify="center"
+      data-need=${mark.need} data-word=${mark.word} flexShrink="0" fontSize="10px" fontWeight="bold" justify="center"
       ...${tooltip(markText(mark))} ...${place}>
       ${sign}
     <//>`;
@@ -87,15 +90,15 @@ function Done({ newest, size }) {
 
 /**
  * @typedef {{ rows: Api.PipelineRow[], sizes: Api.SizesSeen | null, stale: Api.StaleOverview | null }} Pipelines
- * @param {Pipelines & { looked: Api.Looked }} props
+ * @param {Pipelines & { looked: Api.Looked, onStarted: () => void }} props
  */
-export function PipelineLines({ rows, looked, sizes, stale }) {
+export function PipelineLines({ rows, looked, sizes, stale, onStarted }) {
   const sizeOf = new Map(sizes?.pipelines.map((one) => [one.name, one]));
   const staleOf = new Map(stale?.pipelines.map((one) => [one.name, one]));
   /** @param {Api.PipelineRow} row */
   const cells = (row) => [
     html`<${Name} row=${row} />`,
-    html`<${State} row=${row} />`,
+    html`<${State} onStarted=${onStarted} row=${row} />`,
     row.standing === "hidden" ? "" : html`<${Marks} row=${row} stale=${staleOf.get(row.name)} />`,
     row.standing === "hidden" ? "" : html`<${Done} newest=${row.newest} size=${sizeOf.get(row.name)} />`,
   ];

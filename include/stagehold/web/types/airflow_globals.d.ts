@@ -37,8 +37,16 @@ interface ChakraUI {
   Text: Component;
 }
 
+interface ReactRouterDOM {
+  useSearchParams(): [
+    URLSearchParams,
+    (next: (now: URLSearchParams) => URLSearchParams, options?: { replace: boolean }) => void,
+  ];
+}
+
 declare var React: React;
 declare var ChakraUI: ChakraUI;
+declare var ReactRouterDOM: ReactRouterDOM;
 declare var AirflowPlugin: Component;
 
 // What may stand between two tags, and properties that a piece hands on to an element of Chakra's.

@@ -204,6 +204,10 @@ declare namespace Api {
     run_id: string;
     started_at: string;
     ended_at: string | null;
+    need: Need | null;
+    reason: string | null;
+    step: NextStep | null;
+    waived: boolean;
   }
 
   interface IntervalPage {
@@ -238,6 +242,8 @@ declare namespace Api {
 
   type IntervalState = "complete" | "incomplete" | "empty";
 
+  type Kind = "failing" | "blocked" | "waived" | "stale" | "running" | "overdue" | "never_run" | "current" | "hidden";
+
   interface LeaseLine {
     name: string;
     holder: string;
@@ -265,6 +271,8 @@ declare namespace Api {
   }
 
   type Making = "pending" | "made" | "failed";
+
+  type Need = "blocked" | "failed" | "suspended" | "incomplete";
 
   interface NewBackfill {
     first: string;
@@ -299,6 +307,8 @@ declare namespace Api {
     ended_at: string | null;
   }
 
+  type NextStep = "resume" | "run" | "look";
+
   interface ObservedHistory {
     stage: string;
     expectation: string;
@@ -318,6 +328,8 @@ declare namespace Api {
 
   type Only = "missing" | "failed" | "stale" | "all";
 
+  type Order = "state" | "name" | "newest";
+
   interface Origins {
     computed: number;
     restored: number;
@@ -336,6 +348,12 @@ declare namespace Api {
   }
 
   interface Overview {
+    total: number;
+    found: number;
+    kinds: Partial<Record<Kind, number>>;
+    tags: string[];
+    owners: string[];
+    me: string;
     pipelines: PipelineRow[];
     leases: LeaseLine[];
     versions: InstalledVersion[];
@@ -400,6 +418,8 @@ declare namespace Api {
 
   interface PipelineRow {
     name: string;
+    tags: string[];
+    owners: string[];
     schedule: string | null;
     paused: boolean;
     standing: PipelineStanding;
@@ -425,7 +445,7 @@ declare namespace Api {
     problem: string | null;
   }
 
-  type PipelineStanding = "hidden" | "running" | "failing" | "overdue" | "incomplete" | "never_run" | "current";
+  type PipelineStanding = "hidden" | "failing" | "running" | "overdue" | "never_run" | "current";
 
   interface Recovery {
     interval: string;
