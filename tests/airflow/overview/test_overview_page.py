@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
+from tests.airflow.made_runs import end_dag_run, make_half_done
+from tests.airflow.pipeline_page.made_intervals import PIPELINE, day
+from tests.airflow.pipeline_page.made_stale import make_interval, nothing_on_record
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.settings import load_settings
@@ -17,9 +22,11 @@ COLOUR = "(card) => getComputedStyle(card).backgroundColor"
 def test_each_pipeline_says_how_it_stands_and_leads_to_its_pages(page, stopped):
     page.goto(URL)
     row = page.get_by_test_id("pipeline-shipping_priority")
-    expect(row).to_contain_text(f"the newest run for {stopped} has ended without a word")
+    need = page.get_by_test_id(f"need-shipping_priority-{stopped}")
+    expect(need).to_contain_text("the newest run has ended without a word")
+    expect(need.get_by_role("button", name=f"Run it: shipping_priority for {stopped}")).to_be_enabled()
     expect(row.locator("[data-word=silent]").last).to_have_attribute(
-        "title", f"{stopped}: the newest run has ended without a word"
+        "title", re.compile(f"{stopped}: the newest run has ended without a word")
     )
     failed = row.locator("a[data-word=failed]").first
     assert "/dags/shipping_priority/runs/" in (failed.get_attribute("href") or "")
@@ -35,6 +42,40 @@ def test_a_tile_shows_only_the_pipelines_that_it_counts(page, stopped):
     expect(page.get_by_test_id("pipeline-shipping_priority")).to_be_visible()
     page.get_by_test_id("tile-Failing").click()
     expect(page.get_by_test_id("pipeline-customer_totals")).to_be_visible()
+
+
+FAILED = "manual__what_failed"
+
+
+def test_what_failed_is_found_reloaded_gone_back_to_and_resumed_from_its_button(page, synced_airflow):
+    with nothing_on_record():
+        make_interval(day(1))
+        make_half_done(PIPELINE, FAILED)
+        page.goto(URL)
+        expect(page.get_by_test_id("tile-Failing")).to_contain_text("1")
+        page.get_by_test_id("tile-Failing").click()
+        page.wait_for_url("**kind=failing*")
+        page.get_by_test_id("search").fill("shipping")
+        page.wait_for_url("**search=shipping*")
+        page.reload()
+        expect(page.get_by_test_id("search")).to_have_value("shipping")
+        expect(page.get_by_test_id("tile-Failing")).to_have_attribute("aria-pressed", "true")
+        need = page.get_by_test_id(f"need-{PIPELINE}-{FAILED}")
+        expect(need).to_contain_text("Spark lost its server in the middle of orders_by_customer.")
+        need.get_by_role("link", name=FAILED).click()
+        page.wait_for_url("**/plugin/stagehold")
+        page.go_back()
+        need.get_by_role("button", name="Resume").click()
+        row = page.get_by_test_id(f"pipeline-{PIPELINE}")
+        expect(page.get_by_test_id(f"pipeline-{PIPELINE}")).to_have_count(0)  # nothing of it fails any more
+        assert {one["state"] for one in tasks_of(page, FAILED)} == {"success", None}
+        page.get_by_test_id("tile-Running").click()
+        expect(row).to_contain_text("1 run under way")
+        end_dag_run(PIPELINE, FAILED)
+
+
+def tasks_of(page, run_id: str) -> list[dict]:
+    return page.request.get(f"/api/v2/dags/{PIPELINE}/dagRuns/{run_id}/taskInstances").json()["task_instances"]
 
 
 def test_the_page_is_reached_from_the_menu(page, synced_airflow):

@@ -50,6 +50,50 @@ def test_airflows_word_about_a_run_counts(api, bearer, half_done):
     assert words[f"{half_done.dag_id}/{half_done.run_id}"] == "failed"
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"search": "SHIPPING"}, {"shipping_priority"}),
+        ({"search": "shipping", "kind": "failing"}, {"shipping_priority"}),
+        ({"search": "shipping", "kind": "current"}, set()),
+        ({"search": "customer_totals", "kind": "stale"}, set()),
+        ({"owner": "airflow", "search": "customer_totals"}, {"customer_totals"}),
+        ({"owner": "nobody"}, set()),
+        ({"tag": "none has it"}, set()),
+    ],
+)
+def test_pipelines_are_searched_for_on_the_server(api, bearer, stopped, query, expected):
+    told = api.get(OVERVIEW, headers=bearer("viewer"), params=query).json()
+    assert {one["name"] for one in told["pipelines"]} == expected
+    assert (told["found"], told["me"]) == (len(expected), "viewer user")
+
+
+def test_pages_hold_each_pipeline_once(api, bearer, synced_airflow):
+    pages, offset = [], 0
+    while not pages or pages[-1]["pipelines"]:
+        pages.append(api.get(OVERVIEW, headers=bearer("viewer"), params={"limit": 1, "offset": offset}).json())
+        offset += 1
+    names = [one["name"] for page in pages for one in page["pipelines"]]
+    assert len(names) == len({*names}) == pages[0]["found"] == pages[0]["total"] > 2
+
+
+@pytest.mark.parametrize("query", [{"kind": "green"}, {"order": "luck"}, {"limit": 0}, {"limit": 201}, {"offset": -1}])
+def test_what_cannot_be_asked_is_refused(api, bearer, synced_airflow, query):
+    assert api.get(OVERVIEW, headers=bearer("viewer"), params=query).status_code == 422
+
+
+def test_each_interval_that_needs_somebody_says_why_and_what_to_press(api, bearer, refused_run):
+    marks = {one["run_id"]: one for one in row_of(api, bearer("viewer"), refused_run.dag_id)["marks"]}
+    mark = marks[f"{refused_run.dag_id}/{refused_run.run_id}"]
+    assert (mark["need"], mark["step"]) == ("blocked", "look")
+    assert "5 blocked" in mark["reason"]
+
+
+def test_staleness_is_told_of_those_that_are_named(api, bearer, synced_airflow):
+    told = api.get(STALE, headers=bearer("viewer"), params={"names": "customer_totals"}).json()
+    assert [one["name"] for one in told["pipelines"]] == ["customer_totals"]
+
+
 def test_a_pipeline_that_cannot_be_planned_hides_what_is_stale_of_no_other(api, bearer, synced_airflow, monkeypatch):
     def planned(pipeline, *rest):
         if pipeline.name == "shipping_priority":

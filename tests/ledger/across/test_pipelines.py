@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from tests.ledger.samples import CELL, START, record, run
+from tests.ledger.samples import CELL, RUN_ENDS, START, record, run
 
-from stagehold.model.records import Cell, PartitionCount
+from stagehold.model.records import Cell, PartitionCount, RunState
 from stagehold.model.standing import PartitionState
 
 
@@ -49,3 +49,18 @@ def test_numbers_that_were_decided_are_found_for_several_places(ledger):
     places = [(CELL.pipeline, CELL.interval), ("costs", "day"), ("never", "day")]
     assert ledger.pipelines.decided(places) == {places[0]: {"joined": 3}, places[1]: {"joined": 5}}
     assert ledger.pipelines.decided([]) == {}
+
+
+def test_what_changed_is_told_by_its_place(ledger):
+    lease = ledger.leases.acquire("sales/2024-01-01/joined", "me", 60)
+    ledger.partitions.record([record(0)], lease)
+    here, there = (CELL.pipeline, CELL.interval), ("costs", "day")
+    changed, partition, transition = ledger.pipelines.changed(0, 0)
+    assert changed == {here}
+    assert ledger.pipelines.changed(partition, transition) == (frozenset(), partition, transition)
+    ledger.runs.start(run("a", pipeline="costs", interval="day"))
+    changed, partition, later = ledger.pipelines.changed(partition, transition)
+    assert (changed, later > transition) == ({there}, True)
+    ledger.partitions.record([record(0, state=PartitionState.BLOCKED, epoch=2)], lease)
+    ledger.runs.apply("a", *RUN_ENDS[RunState.FINISHED])
+    assert ledger.pipelines.changed(partition, later)[0] == {here, there}

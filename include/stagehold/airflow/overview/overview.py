@@ -9,16 +9,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from airflow.models.dag import DagModel, DagTag
 from airflow.models.dagrun import DagRun
 from sqlalchemy import func, select, tuple_
 
 from stagehold.airflow.answering.api_server import server_ledger
-from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.dag.region_operator import TAG
+from stagehold.airflow.overview.kept_standings import KeptStandings, batched
 from stagehold.airflow.overview.overview_responses import (
     FirstStale,
     InstalledVersion,
@@ -49,9 +49,8 @@ from stagehold.errors.base import StageholdError
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Lease, Run
-from stagehold.model.standing import Standing, together
+from stagehold.model.standing import Standing
 from stagehold.run.clearing.garbage_collector import MAINTENANCE
-from stagehold.run.intervals.interval_standings import standings
 from stagehold.run.lease.lease_holder import described
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
@@ -60,15 +59,9 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from stagehold.airflow.overview.visible_pipelines import VisiblePipeline
-    from stagehold.spec.pipeline import Pipeline
 
 EACH = 40  # newest runs of a pipeline that are looked at
-MOST_PLACES = 5_000  # of one query
-Asked = TypeVar("Asked")
 UNKNOWN_DAG = DagNow(paused=False, due=None, active=0)
-
-
-_STANDINGS = KeptPages[Mapping[Place, Standing]]()
 
 
 def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, session: Session) -> Overview:
@@ -129,36 +122,19 @@ def _of_ledger(
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
     """Why runs did not come to their end, by run; nothing of one whose processes died without a word."""
     ended = [run.run_id for one in facts for run in shown_runs(one) if run_word(run, one) in ENDED_BADLY]
-    tries = [one for some in batched(ended, MOST_PLACES) for one in ledger.intervals.last_tries(some)]
+    tries = [one for some in batched(ended) for one in ledger.intervals.last_tries(some)]
     return {one.run_id: f"{one.region}: {one.failure}" for one in tries if one.failure}
 
 
 def _standings(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[Place, Standing]:
-    """How all that is shown stands. Where that takes long it is kept, and asked anew aside when the ledger has written;
-    what began since is asked now.
-    """
     places = [(run.pipeline, run.interval) for one in facts for run in shown_runs(one)]
-    pipelines = {one.pipeline.name: one.pipeline for one in facts}
-    seen = (ledger.revision, frozenset(places), tuple(pipelines.values()))
-    kept = _STANDINGS.page(ledger.name, seen, lambda: _standings_of(places, pipelines, ledger), lambda: False)
-    assert kept is not None, "only pages that are large are waited for"
-    new = [place for place in places if place not in kept]
-    return {**kept, **_standings_of(new, pipelines, ledger)} if new else kept
+    return _kept_standings(ledger).of(places, {one.pipeline.name: one.pipeline for one in facts})
 
 
-def _standings_of(
-    places: Sequence[Place], pipelines: Mapping[str, Pipeline], ledger: Ledger
-) -> Mapping[Place, Standing]:
-    found: dict[Place, Standing] = {}
-    for some in batched(places, MOST_PLACES):
-        known = standings(pipelines, some, ledger)
-        found |= {place: together(stages.values()) for place, stages in known.items()}
-    return found
-
-
-def batched(many: Sequence[Asked], size: int) -> Iterator[Sequence[Asked]]:
-    """A database takes so many parameters in one query."""
-    return (many[first : first + size] for first in range(0, len(many), size))
+@cache
+def _kept_standings(ledger: Ledger) -> KeptStandings:
+    """For the life of the api-server, as its ledger."""
+    return KeptStandings(ledger)
 
 
 MOST_LEASES = 200

@@ -100,8 +100,8 @@ def shown_runs(facts: PipelineFacts) -> tuple[Run, ...]:
     began.
     """
     newest = {run.interval: run for run in reversed(facts.runs)}
-    schedule = facts.pipeline.schedule
-    placed = sorted((moment_of(key, schedule) or run.started_at, key) for key, run in newest.items())
+    # Without the schedule a day is its midnight, which places it as well, and costs a thousandth of asking cron.
+    placed = sorted((moment_of(key, None) or run.started_at, key) for key, run in newest.items())
     return tuple(newest[key] for _, key in placed[-MOST_MARKS:])
 
 

@@ -9,7 +9,15 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, select, tu
 
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, record_of
-from stagehold.ledger.database.schema import acknowledgements, checkpoints, partition_counts, partitions, restores, runs
+from stagehold.ledger.database.schema import (
+    acknowledgements,
+    checkpoints,
+    partition_counts,
+    partitions,
+    restores,
+    runs,
+    transitions,
+)
 from stagehold.model.checkpoint_records import Answer, CheckpointRecord, CheckpointState
 from stagehold.model.records import Restore, Run
 from stagehold.model.standing import PartitionState, StateCounts
@@ -41,6 +49,19 @@ class PipelinesAtOnce:
             for row in connection.execute(query.order_by(*newest_first)).mappings():
                 found[row["pipeline"]].append(record_of(Run, row))
         return {pipeline: tuple(some) for pipeline, some in found.items()}
+
+    def changed(self, partition: int, transition: int) -> tuple[frozenset[Place], int, int]:
+        """Where anything was recorded, or a run or an attempt has moved, behind these row numbers; and the highest row
+        numbers there are.
+        """
+        recorded = select(partitions.c.pipeline, partitions.c.interval).where(partitions.c.id > partition)
+        moved = select(runs.c.pipeline, runs.c.interval).join(transitions, transitions.c.run_id == runs.c.run_id)
+        last = (select(func.coalesce(func.max(table.c.id), 0)).scalar_subquery() for table in (partitions, transitions))
+        with self._database.reading() as connection:
+            # Before the places, so that what is recorded meanwhile is told twice and not left out.
+            last_partition, last_transition = connection.execute(select(*last)).one()
+            rows = connection.execute(recorded.union(moved.where(transitions.c.id > transition)))
+            return frozenset((pipeline, interval) for pipeline, interval in rows), last_partition, last_transition
 
     def decided(self, places: Collection[Place]) -> Mapping[Place, Numbers]:
         """The numbers of partitions that were decided for each interval; nothing of one without any."""
