@@ -136,6 +136,15 @@ class RunWord(StrEnum):
     SUSPENDED = "suspended"
     SILENT = "silent"  # it has not ended, and nobody works on it
 
+    @property
+    def active(self) -> bool:
+        return self in (RunWord.QUEUED, RunWord.RUNNING)
+
+    @property
+    def ended_badly(self) -> bool:
+        """Whether it did not come to its end, and nobody wanted that to wait."""
+        return self in (RunWord.FAILED, RunWord.CANCELED, RunWord.SILENT)
+
 
 class PipelineStanding(StrEnum):
     """How a pipeline stands: the first that is true, in this order."""
@@ -294,6 +303,22 @@ class Standing:
             yield f"{gone:,} {'published and ' if self.declared else ''}released"
         if self.missing:
             yield f"{self.missing:,} missing"
+
+
+def need_of(word: RunWord | None, standing: Standing) -> Need | None:
+    """Why an interval needs somebody, if it does.
+
+    :param word: what became of its newest run; None if there was none.
+    """
+    if word is not None and word.active:
+        return None
+    true = {
+        Need.BLOCKED: bool(standing.counts.get(PartitionState.BLOCKED)),
+        Need.FAILED: word is not None and word.ended_badly,
+        Need.SUSPENDED: word is RunWord.SUSPENDED,
+        Need.INCOMPLETE: not standing.whole,
+    }
+    return next((need for need, is_so in true.items() if is_so), None)
 
 
 def together(standings: Iterable[Standing]) -> Standing:

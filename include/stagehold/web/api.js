@@ -82,10 +82,12 @@ export const fetchSizes = () => call(apiUrl("overview/sizes"));
 /** @type {(before: string | null) => Record<string, string> | undefined} */
 const older = (before) => (before === null ? undefined : { before });
 
-// The newest intervals of a pipeline, or those before one of them.
-/** @type {(dagId: string, before: string | null, known: Tag) => Promise<Fresh<Api.IntervalPage>>} */
-export const fetchIntervals = (dagId, before, known) =>
-  fetchUnlessKnown(dagUrl(dagId, "intervals", older(before)), known);
+// The newest intervals of a pipeline that a query asks for, or those before one of them.
+/** @type {(dagId: string, query: Record<string, string>, known: Tag) => Promise<Fresh<Api.IntervalPage>>} */
+export const fetchIntervals = (dagId, query, known) => fetchUnlessKnown(dagUrl(dagId, "intervals", query), known);
+
+/** @type {(dagId: string, one: string, other: string) => Promise<Api.IntervalComparison>} */
+export const fetchComparison = (dagId, one, other) => call(dagUrl(dagId, "comparison", { one, other }));
 
 /** @type {(dagId: string, wish: Api.PinRequest) => Promise<Api.PinAnswer>} */
 export const pinIntervals = (dagId, wish) => post(dagUrl(dagId, "pins"), wish);

@@ -119,8 +119,9 @@ def test_a_click_shows_the_facts_of_a_stage_and_leads_to_its_run(tab):
     expect(facts.get_by_test_id("made-by")).to_contain_text(f"backfill__{day(REUSED)}")
     expect(facts).to_contain_text("Rows100")
     expect(facts).to_contain_text("Size97.7 KiB")
-    expect(facts.get_by_role("link", name="Open its newest run")).to_have_attribute(
-        "href", f"{tab.url.removesuffix(TAB)}/dags/{PIPELINE}/runs/backfill__{day(REUSED)}/plugin/stagehold"
+    expect(facts.get_by_role("link", name="Show its partitions")).to_have_attribute(
+        "href",
+        f"{tab.url.removesuffix(TAB)}/dags/{PIPELINE}/runs/backfill__{day(REUSED)}/plugin/stagehold?stage=top_orders",
     )
     cell(tab, FAILED, "orders_by_customer").click()
     expect(facts).to_have_count(1)
@@ -156,6 +157,37 @@ def test_pages_lead_back_in_time_and_forth(tab):
     expect(grid.get_by_role("button", name="Older")).to_be_disabled()
     grid.get_by_role("button", name="Newer").click()
     expect(rows.first).to_have_attribute("data-testid", f"row-{day(DAYS - 1)}")
+
+
+def test_what_failed_is_found_among_all_dates_and_two_dates_are_compared(tab):
+    rows = tab.locator("[data-testid^=row-]")
+    old = f"{DAYS - SHOWN} intervals, of which 0 failed and {DAYS - SHOWN} need a look."
+    expect(tab.get_by_test_id("elsewhere")).to_have_text(f"Not on this page: {old}")
+    tab.get_by_test_id("look-failed").click()
+    expect(rows).to_have_count(2)
+    tab.get_by_test_id("range-first").fill(day(FAILED))
+    expect(rows).to_have_count(1)
+    tab.reload()
+    expect(rows).to_have_count(1)
+    expect(tab.get_by_test_id(f"row-{day(FAILED)}")).to_be_visible()
+    tab.go_back()
+    expect(rows).to_have_count(2)
+    tab.go_back()
+    expect(rows).to_have_count(SHOWN)
+    tab.get_by_test_id(f"interval-{day(WARNED)}").click()
+    tab.get_by_test_id(f"interval-{day(REUSED)}").click(modifiers=["Shift"])
+    tab.get_by_test_id("comparison").locator("summary").click()
+    line = tab.get_by_test_id("compared").get_by_role("row", name="top_orders")
+    expect(line).to_contain_text("passed")
+    expect(line).to_contain_text("1 of 1")
+
+
+def test_a_square_leads_to_the_partitions_of_its_stage(page, made, half_done):
+    page.goto(TAB)
+    page.get_by_test_id(f"cell-{half_done.run_id}-orders_by_customer").click()
+    page.get_by_role("link", name="Show its partitions").click()
+    expect(page.get_by_test_id("stage-orders_by_customer")).to_have_attribute("data-named", "true")
+    expect(page.get_by_test_id("cell-orders_by_customer-5")).to_be_in_viewport()
 
 
 def test_at_700_pixels_only_the_table_scrolls_and_its_first_column_stays(tab):

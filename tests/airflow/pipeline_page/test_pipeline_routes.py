@@ -139,6 +139,61 @@ def test_pages_go_back_in_time_until_there_is_no_more(ledger, ask):
     assert page["total"] == 7
 
 
+@pytest.fixture
+def four_days(ledger):
+    """The first is whole, the second failed, the third never got to anything, and the fourth is blocked."""
+    make_whole(ledger, day(0))
+    make_failed(ledger, day(1), "orders_by_customer", 5)
+    MadeRun(ledger, day(2), hours=1).begin().end()
+    make_whole(ledger, day(3))
+    blocked = MadeRun(ledger, day(3), "again", hours=2).begin()
+    blocked.attempt("shipping_priority", [3], state=PartitionState.BLOCKED, refused=("no nulls",), failure="refused")
+    blocked.fail()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, [3, 2, 1, 0]),
+        ({"look": "failed"}, [3, 1]),
+        ({"look": "needed"}, [3, 2, 1]),
+        ({"look": "needed", "before": day(3)}, [2, 1]),
+        ({"first": day(1), "last": day(2)}, [2, 1]),
+        ({"last": day(1), "look": "failed"}, [1]),
+        ({"first": day(4)}, []),
+    ],
+)
+def test_intervals_are_sorted_out_over_all_pages(four_days, ask, query, expected):
+    page = ask("intervals", **query)
+    assert [row["interval"] for row in page["intervals"]] == [day(number) for number in expected]
+    assert page["total"] == 4
+
+
+def test_what_is_on_no_page_is_counted(four_days, ask):
+    page = ask("intervals", limit=1, look="failed")
+    assert (page["looks"], page["following"]) == ({"all": 4, "failed": 2, "needed": 3}, day(3))
+    assert ask("intervals", last=day(1))["looks"] == {"all": 2, "failed": 1, "needed": 1}
+
+
+@pytest.mark.parametrize("query", [{"look": "green"}, {"first": "yesterday"}, {"last": "2026-13-01"}])
+def test_a_question_about_intervals_that_cannot_be_meant_is_refused(api, bearer, ledger, query):
+    assert api.get(f"{API}/intervals", headers=bearer("viewer"), params=query).status_code == 422
+
+
+def test_two_intervals_are_compared_stage_by_stage(four_days, ask):
+    told = {one["stage"]: one for one in ask("comparison", one=day(0), other=day(3))["stages"]}
+    judged = told["shipping_priority"]
+    assert (judged["one"]["refused"], judged["other"]["refused"], judged["equal"]) == (0, 1, SPLITS)
+    assert (judged["one"]["partitions"], judged["other"]["consumable"]) == (SPLITS, SPLITS - 1)
+    assert told["orders"]["one"]["rows"] == told["orders"]["other"]["rows"] > 0
+
+
+def test_an_interval_that_nobody_knows_cannot_be_compared(api, bearer, four_days):
+    asked = {"one": day(0), "other": "1999-01-01"}
+    answer = api.get(f"{API}/comparison", headers=bearer("viewer"), params=asked)
+    assert (answer.status_code, "1999-01-01" in answer.json()["detail"]) == (404, True)
+
+
 def test_a_page_behind_an_interval_that_nobody_knows_is_refused(api, bearer, ledger):
     answer = api.get(f"{API}/intervals", headers=bearer("viewer"), params={"before": "1999-01-01"})
     assert (answer.status_code, "1999-01-01" in answer.json()["detail"]) == (404, True)

@@ -14,7 +14,7 @@ from stagehold.run.intervals.interval_differences import StageContents, StageDif
 pytestmark = pytest.mark.slow
 
 DAY, NEXT = "2026-11-20", "2026-11-21"
-EMPTY = StageContents(0, 0, 0, 0, 0.0, {})
+EMPTY = StageContents(0, 0, 0, 0, 0.0, 0, 0, 0, {})
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from airflow.models.dagrun import DagRun
 from sqlalchemy import func, select, tuple_
 
 from stagehold.airflow.answering.api_server import server_ledger
+from stagehold.airflow.answering.kept_standings import batched, kept_standings
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.dag.region_operator import TAG
-from stagehold.airflow.overview.kept_standings import KeptStandings, batched
 from stagehold.airflow.overview.overview_responses import (
     FirstStale,
     InstalledVersion,
@@ -31,7 +31,6 @@ from stagehold.airflow.overview.overview_responses import (
 )
 from stagehold.airflow.overview.pipeline_choice import Wanted, kinds_of
 from stagehold.airflow.overview.pipeline_rows import (
-    ENDED_BADLY,
     MOST_MARKS,
     DagNow,
     PipelineFacts,
@@ -121,20 +120,14 @@ def _of_ledger(
 
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
     """Why runs did not come to their end, by run; nothing of one whose processes died without a word."""
-    ended = [run.run_id for one in facts for run in shown_runs(one) if run_word(run, one) in ENDED_BADLY]
+    ended = [run.run_id for one in facts for run in shown_runs(one) if run_word(run, one).ended_badly]
     tries = [one for some in batched(ended) for one in ledger.intervals.last_tries(some)]
     return {one.run_id: f"{one.region}: {one.failure}" for one in tries if one.failure}
 
 
 def _standings(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[Place, Standing]:
     places = [(run.pipeline, run.interval) for one in facts for run in shown_runs(one)]
-    return _kept_standings(ledger).of(places, {one.pipeline.name: one.pipeline for one in facts})
-
-
-@cache
-def _kept_standings(ledger: Ledger) -> KeptStandings:
-    """For the life of the api-server, as its ledger."""
-    return KeptStandings(ledger)
+    return kept_standings(ledger).of(places, {one.pipeline.name: one.pipeline for one in facts})
 
 
 MOST_LEASES = 200

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from stagehold.airflow.overview.overview_responses import IntervalMark, NewestInterval, NextStep, PipelineRow
+from stagehold.airflow.pipeline_page.pipeline_facts import ledger_word
 from stagehold.ledger.across.pipelines import Place
 from stagehold.model.keys.interval_key import moment_of
-from stagehold.model.records import Run, RunState
-from stagehold.model.standing import Need, PartitionState, PipelineStanding, RunWord, Standing
+from stagehold.model.records import Run
+from stagehold.model.standing import Need, PipelineStanding, RunWord, Standing, need_of
 from stagehold.spec.pipeline import Pipeline
 
 MOST_MARKS = 14  # intervals that are shown
@@ -31,14 +32,6 @@ class DagNow:
     owners: tuple[str, ...] = ()
 
 
-ACTIVE = (RunWord.QUEUED, RunWord.RUNNING)
-ENDED_BADLY = (RunWord.FAILED, RunWord.CANCELED, RunWord.SILENT)
-_OF_THE_LEDGER = {
-    RunState.FINISHED: RunWord.SUCCESS,
-    RunState.FAILED: RunWord.FAILED,
-    RunState.CANCELED: RunWord.CANCELED,
-    RunState.SUSPENDED: RunWord.SUSPENDED,
-}
 _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": RunWord.SUCCESS}
 
 
@@ -80,7 +73,7 @@ def hidden_row(pipeline: Pipeline, dag: DagNow) -> PipelineRow:
 
 def pipeline_row(facts: PipelineFacts, now: datetime) -> PipelineRow:
     dag, marks = facts.dag, interval_marks(facts)
-    active, late = dag.active + sum(one in ACTIVE for one in _by_command(facts)), _is_late(dag, now)
+    active, late = dag.active + sum(one.active for one in _by_command(facts)), _is_late(dag, now)
     return PipelineRow(
         name=facts.pipeline.name,
         tags=dag.tags,
@@ -111,7 +104,7 @@ def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
 
 def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:
     word, standing = run_word(run, facts), facts.standing(run.interval)
-    need = _need(word, standing)
+    need = need_of(word, standing)
     return IntervalMark(
         interval=run.interval,
         word=word,
@@ -123,18 +116,6 @@ def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:
         step=_step(need, known=run.run_id in facts.states) if need else None,
         waived=(run.pipeline, run.interval) in facts.waived,
     )
-
-
-def _need(word: RunWord, standing: Standing) -> Need | None:
-    if word in ACTIVE:
-        return None
-    true = {
-        Need.BLOCKED: bool(standing.counts.get(PartitionState.BLOCKED)),
-        Need.FAILED: word in ENDED_BADLY,
-        Need.SUSPENDED: word is RunWord.SUSPENDED,
-        Need.INCOMPLETE: not standing.whole,
-    }
-    return next((need for need, is_so in true.items() if is_so), None)
 
 
 def _reason(need: Need, run: Run, standing: Standing, facts: PipelineFacts) -> str:
@@ -152,9 +133,7 @@ def _step(need: Need, *, known: bool) -> NextStep:
 def run_word(run: Run, facts: PipelineFacts) -> RunWord:
     if run.launcher == BY_AIRFLOW and run.run_id in facts.states:
         return _OF_AIRFLOW.get(facts.states[run.run_id], RunWord.FAILED)
-    if run.state in _OF_THE_LEDGER:
-        return _OF_THE_LEDGER[run.state]
-    return RunWord.RUNNING if (run.pipeline, run.interval) in facts.at_work else RunWord.SILENT
+    return ledger_word(run, active=(run.pipeline, run.interval) in facts.at_work)
 
 
 def _by_command(facts: PipelineFacts) -> Sequence[RunWord]:

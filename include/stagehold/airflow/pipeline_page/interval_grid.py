@@ -36,6 +36,7 @@ def interval_page(facts: IntervalFacts) -> IntervalPage:
         pipeline=pipeline.name,
         schedule=pipeline.schedule,
         total=facts.total,
+        looks=facts.looks,
         stages=tuple(
             StageColumn(name=one.name, region=regions[one.name], gate=one.gate, stored=one.output.stored)
             for one in pipeline.stages
@@ -59,7 +60,13 @@ def _row(
         own = [one for one in tries if one.region == regions[stage.name]]
         standing = facts.standings[interval].get(stage.id)
         cells.append(_cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0)))
-    return IntervalRow(interval=interval, run=run, cells=tuple(cells), pin=_pin(facts.pins.get(interval)))
+    return IntervalRow(
+        interval=interval,
+        looks=tuple(sorted(facts.looks_of[interval])),
+        run=run,
+        cells=tuple(cells),
+        pin=_pin(facts.pins.get(interval)),
+    )
 
 
 def _pin(pin: Pin | None) -> IntervalPin | None:

@@ -7,28 +7,62 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from stagehold.airflow.answering.kept_standings import kept_standings
+from stagehold.airflow.pipeline_page.pipeline_responses import Look
 from stagehold.errors.request_errors import UnknownName
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.keys.interval_key import moment_of
-from stagehold.model.records import Pin, Run
+from stagehold.model.records import Pin, Run, RunState
+from stagehold.model.standing import RunWord, Standing, need_of
 from stagehold.run.intervals.interval_standings import Standings, standings
 
 if TYPE_CHECKING:
     from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
 
-BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+BEFORE_ALL, BEHIND_ALL = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+_ENDS = {
+    RunState.FINISHED: RunWord.SUCCESS,
+    RunState.FAILED: RunWord.FAILED,
+    RunState.CANCELED: RunWord.CANCELED,
+    RunState.SUSPENDED: RunWord.SUSPENDED,
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which intervals somebody asks for: so many of the newest, or of those before one, that are to be looked at so,
+    between ``first`` and ``end``, which is not included.
+    """
+
+    limit: int
+    before: str | None = None
+    look: Look = Look.ALL
+    first: datetime | None = None
+    end: datetime | None = None
+
+    def reaches(self, interval: str) -> bool:
+        """What is no date is in no range."""
+        if self.first is None and self.end is None:
+            return True
+        at = moment_of(interval, None)
+        return at is not None and (self.first or BEFORE_ALL) <= at < (self.end or BEHIND_ALL)
 
 
 @dataclass(frozen=True)
 class IntervalFacts:
-    """Some intervals of a pipeline, in the order of the tab, of ``total``. ``warned`` is by interval and stage id,
-    ``standings`` and ``pins`` by interval, ``following`` the interval behind which more are known.
+    """Some intervals of a pipeline, in the order of the tab, of ``total``. ``looks`` counts those of the range that was
+    asked for, and ``looks_of`` says which are which. ``warned`` is by interval and stage id, ``standings`` and ``pins``
+    by interval, ``following`` the interval behind which more are known.
     """
 
     known: KnownPipeline
     intervals: tuple[str, ...]
     total: int
+    looks: Mapping[Look, int]
+    looks_of: Mapping[str, frozenset[Look]]
     following: str | None
     runs: Mapping[str, Run]
     figures: Sequence[StateFigures]
@@ -38,21 +72,24 @@ class IntervalFacts:
     pins: Mapping[str, Pin]
 
 
-def read_facts(known: KnownPipeline, limit: int, before: str | None) -> IntervalFacts:
-    """The newest intervals, or the newest of those before one of them.
+def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
+    """The intervals that are asked for.
 
     :raises UnknownName: there is nothing on record of that one.
     """
     ledger, pipeline = known.ledger, known.pipeline.name
     every = in_order(ledger.intervals.known(pipeline))
-    rest = newest(every, before)
-    shown = rest[:limit]
+    looks = _looks([one for one in every if asked.reaches(one)], known)
+    rest = tuple(one for one in newest(every, asked.before) if asked.look in looks.get(one, ()))
+    shown = rest[: asked.limit]
     found = standings({pipeline: known.pipeline}, [(pipeline, one) for one in shown], ledger)
     runs = {run.interval: run for run in ledger.runs.newest_of_intervals(pipeline, shown)}
     return IntervalFacts(
         known=known,
         intervals=shown,
         total=len(every),
+        looks={look: sum(look in one for one in looks.values()) for look in Look},
+        looks_of={one: looks[one] for one in shown},
         following=shown[-1] if len(rest) > len(shown) else None,
         runs=runs,
         figures=ledger.partitions.figures(pipeline, shown),
@@ -61,6 +98,33 @@ def read_facts(known: KnownPipeline, limit: int, before: str | None) -> Interval
         standings={interval: stages for (_, interval), stages in found.items()},
         pins=ledger.pins.holding(pipeline, shown),
     )
+
+
+def _looks(intervals: Sequence[str], known: KnownPipeline) -> Mapping[str, frozenset[Look]]:
+    """How each of these is to be looked at."""
+    pipeline = known.pipeline.name
+    runs = {run.interval: run for run in known.ledger.runs.newest_of_intervals(pipeline)}
+    places = [(pipeline, one) for one in intervals]
+    found = kept_standings(known.ledger).of(places, {pipeline: known.pipeline})
+    return {one: _look(runs.get(one), found[pipeline, one], known) for one in intervals}
+
+
+def _look(run: Run | None, standing: Standing, known: KnownPipeline) -> frozenset[Look]:
+    word = None if run is None else RunWord.RUNNING if known.goes_on(run) else ledger_word(run, active=False)
+    true = {
+        Look.ALL: True,
+        Look.FAILED: word is not None and word.ended_badly,
+        Look.NEEDED: need_of(word, standing) is not None,
+    }
+    return frozenset(look for look, is_so in true.items() if is_so)
+
+
+def ledger_word(run: Run, *, active: bool) -> RunWord:
+    """What became of a run, as the ledger has it.
+
+    :param active: somebody works on its interval.
+    """
+    return _ENDS.get(run.state) or (RunWord.RUNNING if active else RunWord.SILENT)
 
 
 def in_order(known: Mapping[str, datetime | None]) -> tuple[str, ...]:

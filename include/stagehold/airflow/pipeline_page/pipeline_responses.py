@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 
 from stagehold.airflow.answering.response_model import AS_RECORDED, Looked, ResponseModel
 from stagehold.gates.verdicts import Outcome
@@ -14,6 +15,7 @@ from stagehold.model.records import RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.model.standing import PartitionState, StageStanding
 from stagehold.plan.backfill.backfill_plan import StaleInterval
+from stagehold.run.intervals.interval_differences import StageContents
 
 
 class StageColumn(ResponseModel):
@@ -81,26 +83,37 @@ class IntervalPin(ResponseModel):
     reason: str
 
 
+class Look(StrEnum):
+    """Which intervals somebody looks for."""
+
+    ALL = "all"
+    FAILED = "failed"  # the newest run did not come to its end
+    NEEDED = "needed"  # somebody has to look: it failed, is blocked or suspended, or is not whole
+
+
 class IntervalRow(ResponseModel):
-    """An interval. There is no run in the ledger of what was taken over from elsewhere. ``pin`` keeps its outputs, if
-    it is pinned.
+    """An interval, and for whom it is one. There is no run in the ledger of what was taken over from elsewhere. ``pin``
+    keeps its outputs, if it is pinned.
     """
 
     interval: str
+    looks: tuple[Look, ...]
     run: NewestRun | None
     cells: tuple[StageCell, ...]
     pin: IntervalPin | None
 
 
 class IntervalPage(ResponseModel):
-    """Newest intervals first, of ``total``; the intervals behind ``following`` are on the next page. ``may_change``
-    says whether its reader may pin them.
+    """Newest intervals first, of ``total``; the intervals behind ``following`` are on the next page. ``looks`` counts
+    all intervals of the dates that were asked for, on whatever page. ``may_change`` says whether its reader may pin
+    them.
     """
 
     dag_id: str
     pipeline: str
     schedule: str | None
     total: int
+    looks: Mapping[Look, int]
     stages: tuple[StageColumn, ...]
     intervals: tuple[IntervalRow, ...]
     following: str | None
@@ -116,6 +129,27 @@ class PinAnswer(ResponseModel):
     intervals: tuple[str, ...]
     pinned: bool
     released: int
+
+
+class StageComparison(ResponseModel):
+    """A stage of two intervals: ``equal`` partitions have the same rows in both, ``causes`` are what made them that is
+    not the same, and ``columns`` what changes about those from the one to the other.
+    """
+
+    stage: str
+    one: StageContents
+    other: StageContents
+    equal: int
+    causes: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+class IntervalComparison(ResponseModel):
+    """Two intervals, stage by stage."""
+
+    one: str
+    other: str
+    stages: tuple[StageComparison, ...]
 
 
 class Unplanned(ResponseModel):

@@ -5,6 +5,7 @@ runs left behind: their checkpoints, and what gates said.
 from __future__ import annotations
 
 import logging
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 
 from airflow.api_fastapi.common.db.common import SessionDep
@@ -20,19 +21,23 @@ from stagehold.airflow.pipeline_page.gate_rates import read_gate_rates
 from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.interval_staleness import staleness
 from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
-from stagehold.airflow.pipeline_page.pipeline_facts import in_order, read_facts
+from stagehold.airflow.pipeline_page.pipeline_facts import Asked, in_order, read_facts
 from stagehold.airflow.pipeline_page.pipeline_history import pipeline_history, recoveries
 from stagehold.airflow.pipeline_page.pipeline_responses import (
     CheckpointAnswers,
     CheckpointPage,
     GateRates,
+    IntervalComparison,
     IntervalPage,
+    Look,
     PinAnswer,
     PipelineHistory,
     PipelineRecoveries,
+    StageComparison,
     Staleness,
 )
 from stagehold.errors.request_errors import UnknownName
+from stagehold.run.intervals.interval_differences import StageDifference, compare_intervals
 from stagehold.run.intervals.pinning import pin_intervals, released_before, unpin_intervals
 
 MOST_CELLS = 240  # of a page, so that its answer stays small however many stages there are
@@ -76,16 +81,19 @@ def show_intervals(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
     before: str | None = None,
+    look: Look = Look.ALL,
+    first: date | None = None,
+    last: date | None = None,
 ) -> Response:
-    """The newest intervals, or those before one: at most ``limit``, fewer of a pipeline with many stages. Whoever has
-    the answer already, by its ETag, is told so with 304.
+    """The newest intervals, or those before one: at most ``limit``, fewer of a pipeline with many stages; those to be
+    looked at so, from a ``first`` to a ``last`` date. Whoever has the answer already, by its ETag, is told so with 304.
     """
     with answering():
-        most = _most(limit, known)
+        asked = Asked(_most(limit, known), before, look, _midnight(first), _midnight(last, days=1))
         page = _PAGES.page(
-            (known.dag_id, most, before),
+            (known.dag_id, asked),
             known.seen,
-            lambda: interval_page(read_facts(known, most, before)),
+            lambda: interval_page(read_facts(known, asked)),
             lambda: False,
         )
         assert page is not None, "only pages that are large are waited for"
@@ -103,6 +111,14 @@ def pin(wanted: PinRequest, known: KnownDep, user: GetUserDep) -> PinAnswer:
         log.info("%s %s %s intervals of %s", user.get_name(), "pins" if wanted.pinned else "unpins", len(words), name)
         late = sum(released_before(name, one.interval, ledger) for one in words) if wanted.pinned else 0
         return PinAnswer(intervals=tuple(one.interval for one in words), pinned=wanted.pinned, released=late)
+
+
+@router.get("/comparison", dependencies=[MAY_SEE_RUN])
+def compare(known: KnownDep, one: str, other: str) -> IntervalComparison:
+    """How two intervals differ, stage by stage."""
+    with answering():
+        found = compare_intervals(known.pipeline, one, other, known.ledger)
+        return IntervalComparison(one=one, other=other, stages=tuple(map(_comparison, found)))
 
 
 @router.get("/stale", dependencies=[MAY_SEE_RUN], response_model=Staleness)
@@ -183,6 +199,22 @@ def show_gate_rates(
         rates = _KEPT_RATES.page((known.dag_id, intervals), known.seen, lambda: _rates(known, intervals), lambda: False)
         assert rates is not None, "only pages that are large are waited for"
         return answer_unless_known(rates, request)
+
+
+def _comparison(found: StageDifference) -> StageComparison:
+    return StageComparison(
+        stage=found.stage,
+        one=found.one,
+        other=found.other,
+        equal=found.equal,
+        causes=found.causes,
+        columns=found.columns,
+    )
+
+
+def _midnight(day: date | None, days: int = 0) -> datetime | None:
+    """That which begins a day, or the one so many days later."""
+    return None if day is None else datetime.combine(day, time.min, UTC) + timedelta(days=days)
 
 
 def _most(limit: int, known: KnownPipeline) -> int:

@@ -22,7 +22,7 @@ intervals = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Intervals on record: list, compare, pin and delete them."
 )
 COLUMNS = ("interval", "state", "pinned", "recorded", "run", "run state", "seconds", "partitions")
-DIFFERENCES = ("stage", "partitions", "rows", "size", "seconds", "equal", "made otherwise", "columns")
+DIFFERENCES = ("stage", "partitions", "rows", "size", "seconds", "gate", "equal", "made otherwise", "columns")
 Limit = Annotated[int, typer.Option("--limit", min=1, help="So many, those that were worked on last.")]
 One = Annotated[str, typer.Argument(metavar="INTERVAL", help="An interval, as `stagehold intervals list` shows it.")]
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one, which is compared with the first.")]
@@ -107,6 +107,7 @@ def _difference(found: StageDifference) -> Sequence[str]:
         _grown(one.rows, other.rows),
         _both(decimal(one.bytes), decimal(other.bytes)),
         _both(f"{one.seconds:.1f}", f"{other.seconds:.1f}"),
+        _both(one.verdict or "-", other.verdict or "-") if one.judged or other.judged else "",
         f"{found.equal} of {max(one.partitions, other.partitions)}",
         ", ".join(found.causes) + _released(one, other),
         "; ".join(found.columns),

@@ -23,7 +23,8 @@ TOLD_CAUSES = ("code", "settings", "environment", "params", "reads")
 @dataclass(frozen=True)
 class StageContents:
     """What is on record of a stage in one interval. ``consumable`` of the ``partitions`` can be read; ``bytes`` are of
-    files that are named now, so none for what was released. Without a file to look into there are no ``columns``.
+    files that are named now, so none for what was released. A gate has ``judged`` so many and ``refused`` so many of
+    them, of which ``waived`` ones can be read all the same. Without a file to look into there are no ``columns``.
     """
 
     partitions: int
@@ -31,7 +32,18 @@ class StageContents:
     rows: int
     bytes: int
     seconds: float
+    judged: int
+    refused: int
+    waived: int
     columns: Mapping[str, str]
+
+    @property
+    def verdict(self) -> str:
+        """What its gate came to, in words; nothing if none has looked at it."""
+        if not self.refused:
+            return "passed" if self.judged else ""
+        waived = f", {self.waived} waived" if self.waived else ""
+        return f"{self.refused} of {self.judged} refused{waived}"
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,9 @@ def _contents(records: Sequence[PartitionRecord]) -> StageContents:
         rows=sum(one.rows for one in records),
         bytes=sum(one.bytes for one in records),
         seconds=sum(one.seconds or 0.0 for one in records),
+        judged=sum(one.judged != "" for one in records),
+        refused=sum(bool(one.refused) for one in records),
+        waived=sum(bool(one.refused) and one.state.readable for one in records),
         columns=_columns(records),
     )
 

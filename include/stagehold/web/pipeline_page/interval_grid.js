@@ -278,7 +278,10 @@ export function IntervalGrid({ page, range, stale, onRange, onPlan, onPinned, ..
   const rows = page.intervals;
   const columns = page.stages.filter((stage) => stage.stored);
   const roving = useRoving(rows.length, columns.length + 1);
-  if (rows.length === 0) return null;
+  if (rows.length === 0)
+    return page.total > 0
+      ? html`<${Muted} data-testid="no-interval" px="1">No interval on record is like that.<//>`
+      : null;
   /** @param {string | null | undefined} key */
   const place = (key) => rows.findIndex((row) => row.interval === key);
   const [first, last] = [place(range?.first), place(range?.last)];

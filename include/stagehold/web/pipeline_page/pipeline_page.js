@@ -6,16 +6,21 @@ import { refreshAirflow } from "../airflow_cache.js";
 import { fetchIntervals, fetchStale } from "../api.js";
 import { usePolled } from "../server_hooks.js";
 import { html, Nothing, Page } from "../ui.js";
+import { useUrlState } from "../url_state.js";
 import { Backfill } from "./backfill.js";
 import { Checkpoints } from "./checkpoints.js";
+import { Comparison } from "./comparison.js";
 import { GateRates } from "./gate_rates.js";
 import { GrowthCharts } from "./growth_charts.js";
+import { IntervalFilters } from "./interval_filters.js";
 import { IntervalGrid } from "./interval_grid.js";
 import { Recoveries } from "./recoveries.js";
 import { Savepoints } from "./savepoints.js";
 import { Summary } from "./summary.js";
 
 const { useRef, useState } = globalThis.React;
+
+const ASKED = ["look", "first", "last"];
 
 /** @param {Api.IntervalPage} page */
 const hurries = (page) => page.intervals.some((row) => row.run?.active);
@@ -26,12 +31,19 @@ const stampOf = (page) =>
   [page.total, ...page.intervals.map((row) => `${row.interval} ${row.run?.run_id} ${row.run?.state}`)].join("|");
 
 // The page of intervals before each of `steps`' last; what was there stays until the next one comes.
-/** @param {string} dagId */
-function useIntervals(dagId) {
-  const [steps, setSteps] = useState(/** @type {string[]} */ ([]));
+/**
+ * @param {string} dagId
+ * @param {import("../url_state.js").Said} asked
+ */
+function useIntervals(dagId, asked) {
+  const key = `${dagId} ${JSON.stringify(asked)}`;
+  const [turned, setTurned] = useState({ key, steps: /** @type {string[]} */ ([]) });
+  const steps = turned.key === key ? turned.steps : [];
+  const setSteps = (/** @type {string[]} */ next) => setTurned({ key, steps: next });
   const before = steps.at(-1) ?? null;
-  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchIntervals(dagId, before, known);
-  const { found, ...rest } = usePolled(`${dagId} ${before}`, ask, hurries);
+  const query = before === null ? asked : { ...asked, before };
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchIntervals(dagId, query, known);
+  const { found, ...rest } = usePolled(`${key} ${before}`, ask, hurries);
   const last = useRef(/** @type {Api.IntervalPage | null} */ (null));
   if (found !== null) last.current = found;
   const page = last.current?.dag_id === dagId ? last.current : null;
@@ -57,7 +69,8 @@ function useStale(dagId, before) {
 
 /** @param {{ dagId: string }} props */
 function PipelinePage({ dagId }) {
-  const { before, page, problem, load, hurry, ...turns } = useIntervals(dagId);
+  const [asked, say] = useUrlState(ASKED);
+  const { before, page, problem, load, hurry, ...turns } = useIntervals(dagId, asked);
   const stale = useStale(dagId, before);
   const [range, setRange] = useState(/** @type {import("./interval_grid.js").Range | null} */ (null));
   if (page === null)
@@ -75,12 +88,20 @@ function PipelinePage({ dagId }) {
     const button = card?.querySelector("button[type=submit]");
     button?.focus({ preventScroll: true });
   };
+  const which = Object.keys(asked).length > 0 ? "asked for and" : turns.newer ? "older" : "newest";
   const stamp = turns.newer ? "older" : stampOf(page);
   return html`
     <${Page} data-testid="stagehold-intervals" problem=${problem}>
-      <${Summary} first=${turns.newer === null} page=${page} stale=${stale} />
+      <${Summary} page=${page} stale=${stale} which=${which} />
+      <${IntervalFilters} asked=${asked} page=${page} say=${say} />
       <${IntervalGrid} onPinned=${load} onPlan=${plan} onRange=${setRange} page=${page} range=${range} stale=${stale}
         ...${turns} />
+      ${
+        range &&
+        range.first !== range.last &&
+        html`
+          <${Comparison} dagId=${dagId} key="${range.first} ${range.last}" one=${range.first} other=${range.last} />`
+      }
       <${Backfill} dagId=${dagId} key=${dagId} onStarted=${started} page=${page} range=${range} />
       <${Checkpoints} dagId=${dagId} />
       <${Savepoints} dagId=${dagId} />

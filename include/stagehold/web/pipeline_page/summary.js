@@ -48,13 +48,13 @@ function Stale({ stale: { looked_at, planned_at, stale, unplanned } }) {
     <//>`;
 }
 
-/** @param {{ page: Api.IntervalPage, first: boolean, stale: Api.Staleness | null }} props */
-export function Summary({ page, first, stale }) {
+/** @param {{ page: Api.IntervalPage, which: string, stale: Api.Staleness | null }} props */
+export function Summary({ page, which, stale }) {
   const rows = page.intervals;
   const wrong = rows.filter((row) => bad(row).length > 0);
   const active = rows.some((row) => row.run?.active);
   const palette = wrong.length ? "failed" : active ? "running" : rows.length ? "success" : "gray";
-  const shown = rows.length < page.total ? `, ${rows.length}${first ? " newest" : " older"} shown` : "";
+  const shown = rows.length < page.total ? `, ${rows.length} ${which} shown` : "";
   return html`
     <${Headline} data-testid="summary" palette=${palette}>
       <${Heading} aria-live="polite" as="h2" data-testid="headline" size="lg">${headline(rows)}<//>

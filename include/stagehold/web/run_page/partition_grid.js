@@ -5,6 +5,7 @@
 import { fetchCells } from "../api.js";
 import { plural } from "../formats.js";
 import { html, Legend, LegendItem, Muted, Panel, Pressable, Tag, tooltip } from "../ui.js";
+import { useUrlState } from "../url_state.js";
 import { ChosenPartition } from "./chosen_partition.js";
 import { cellText, countsOf, LOOKS, paceText, partText } from "./run_texts.js";
 
@@ -160,9 +161,9 @@ function Partitions({ grid, stage, ...choosing }) {
     <//>`;
 }
 
-/** @param {Choosing & { grid: Api.RunGrid, stage: Api.StageRow, chosen: number | null }} props */
-const StageLine = ({ grid, stage, ...choosing }) => html`
-  <${Flex} wrap=${{ base: "wrap", md: "nowrap" }} borderTopWidth="1px" gap="4" px="4" py="2.5" role="group"
+/** @param {Choosing & { grid: Api.RunGrid, stage: Api.StageRow, chosen: number | null, named: boolean }} props */
+const StageLine = ({ grid, stage, named, ...choosing }) => html`
+  <${Flex} bg=${named ? "brand.subtle" : undefined} data-named=${named} wrap=${{ base: "wrap", md: "nowrap" }} borderTopWidth="1px" gap="4" px="4" py="2.5" role="group"
     aria-label="${stage.name}: ${stage.consumable} of ${stage.partitions} consumable"
     data-testid="stage-${stage.name}">
     <${StageName} stage=${stage} />
@@ -187,6 +188,11 @@ const States = ({ stages }) => html`
 /** @param {import("./run_header.js").Resuming & { onWaived: import("./waive.js").OnWaived }} props */
 export function PartitionGrid({ grid, ...told }) {
   const [chosen, setChosen] = useState(/** @type {{ stage: string, cell: Api.PartitionCell } | null} */ (null));
+  const [{ stage: named }] = useUrlState(["stage"]);
+  // Whoever comes from a square of the pipeline's tab sees the partitions of that stage.
+  useEffect(() => {
+    if (named) document.querySelector("[data-named=true]")?.scrollIntoView({ block: "center" });
+  }, [named]);
   /** @param {string} stage */
   const toggle = (stage) => (/** @type {Api.PartitionCell} */ cell) =>
     setChosen((now) => (now?.stage === stage && now.cell.partition === cell.partition ? null : { stage, cell }));
@@ -200,7 +206,7 @@ export function PartitionGrid({ grid, ...told }) {
       <${States} stages=${grid.stages.filter((one) => one.stored)} />
       ${grid.stages.map(
         (one) => html`
-          <${StageLine} key=${one.name} grid=${grid} stage=${one} chosen=${chosenIn(one)}
+          <${StageLine} key=${one.name} chosen=${chosenIn(one)} grid=${grid} named=${one.name === named} stage=${one}
             onChoose=${toggle(one.name)} />`,
       )}
       ${

@@ -198,6 +198,12 @@ declare namespace Api {
     version: string;
   }
 
+  interface IntervalComparison {
+    one: string;
+    other: string;
+    stages: StageComparison[];
+  }
+
   interface IntervalMark {
     interval: string;
     word: RunWord;
@@ -215,6 +221,7 @@ declare namespace Api {
     pipeline: string;
     schedule: string | null;
     total: number;
+    looks: Partial<Record<Look, number>>;
     stages: StageColumn[];
     intervals: IntervalRow[];
     following: string | null;
@@ -235,6 +242,7 @@ declare namespace Api {
 
   interface IntervalRow {
     interval: string;
+    looks: Look[];
     run: NewestRun | null;
     cells: StageCell[];
     pin: IntervalPin | null;
@@ -256,6 +264,8 @@ declare namespace Api {
     schema_version: string | null;
     bytes: number | null;
   }
+
+  type Look = "all" | "failed" | "needed";
 
   interface Looked {
     into: LookedInto;
@@ -723,6 +733,27 @@ declare namespace Api {
     region: string;
     gate: string | null;
     stored: boolean;
+  }
+
+  interface StageComparison {
+    stage: string;
+    one: StageContents;
+    other: StageContents;
+    equal: number;
+    causes: string[];
+    columns: string[];
+  }
+
+  interface StageContents {
+    partitions: number;
+    consumable: number;
+    rows: number;
+    bytes: number;
+    seconds: number;
+    judged: number;
+    refused: number;
+    waived: number;
+    columns: Record<string, string>;
   }
 
   interface StageHistory {

@@ -1,8 +1,9 @@
-"""How intervals of all pipelines stand, kept between requests: only what was written since is counted anew."""
+"""How intervals stand, kept between requests: only what was written since is counted anew."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from threading import Lock
 from typing import TypeVar
 
@@ -50,6 +51,12 @@ class KeptStandings:
 
     def _is_kept(self, place: Place, pipelines: Mapping[str, Pipeline]) -> bool:
         return place in self._kept and self._kept[place][0] == pipelines[place[0]]
+
+
+@cache
+def kept_standings(ledger: Ledger) -> KeptStandings:
+    """For the life of the api-server, as its ledger."""
+    return KeptStandings(ledger)
 
 
 def batched(many: Sequence[Asked]) -> Iterator[Sequence[Asked]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.ledger.samples import record, run
 
-from stagehold.airflow.overview.kept_standings import KeptStandings
+from stagehold.airflow.answering.kept_standings import KeptStandings
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell
 from stagehold.spec.loading.loader import build_pipeline
@@ -47,7 +47,7 @@ def test_it_follows_the_ledger(ledger):
 
 
 def test_only_what_was_written_is_counted_again(ledger, monkeypatch):
-    monkeypatch.setattr("stagehold.airflow.overview.kept_standings.OVERLAP", 0)
+    monkeypatch.setattr("stagehold.airflow.answering.kept_standings.OVERLAP", 0)
     kept, asked = KeptStandings(ledger), []
     counts = ledger.pipelines.counts
     monkeypatch.setattr(ledger.pipelines, "counts", lambda places, below: asked.append(places) or counts(places, below))
