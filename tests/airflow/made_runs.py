@@ -208,6 +208,26 @@ def end_dag_run(dag_id: str, run_id: str) -> None:
         _set_states(found, {}, "success", session)
 
 
+def begin_attempt(run: HalfDone, stage: str, seconds: float) -> Lease:
+    """Another one, as if a process had begun it and then said nothing more: it has its lease for so long. Airflow has
+    not heard that it died.
+    """
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        found = session.scalar(select(DagRun).where(DagRun.dag_id == run.dag_id, DagRun.run_id == run.run_id))
+        assert found is not None
+        _set_states(found, {stage: "running"}, "running", session)
+    own = f"{run.dag_id}/{run.run_id}"
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        lease = ledger.leases.acquire(f"{run.dag_id}/{run.run_id}/{stage}", "ann|host|7|1", seconds)
+        facts = (own, run.dag_id, run.run_id, stage, lease.epoch, AttemptState.RUNNING, datetime.now(UTC))
+        ledger.attempts.create(Attempt(f"{own}.{stage}.{lease.epoch}", *facts), *UNTIL_RUNNING)
+    return lease
+
+
 def _set_states(dag_run: DagRun, states: dict[str, str], state: str, session: Session) -> None:
     from airflow.utils.state import DagRunState
 

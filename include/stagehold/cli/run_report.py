@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,20 +15,22 @@ from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
 from stagehold.model.standing import Standing, together
 from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record
+from stagehold.run.lease.lost_attempts import LOST, Loss, losses
 from stagehold.run.upkeep.run_archive import RunReport, StageCount, report_of
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline
 
 SHOWN_EVENTS = 10
+Losses = Mapping[str, Loss]  # by attempt
 
 
 def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
     report = report_of(run_id, ledger, settings.lake_uri)
-    standing = _standing(report.run, ledger, settings)
+    standing, lost = _standing(report.run, ledger, settings), losses(report.attempts, ledger)
     if as_json:
-        print_document(_document(report, standing))
+        print_document(_document(report, standing, lost))
         return
-    _print_report(report, standing)
+    _print_report(report, standing, lost)
     for attempt, text in report.traces.items() if trace else ():
         typer.echo(f"\nTrace of attempt {attempt}:\n{text}")
 
@@ -42,7 +44,7 @@ def _standing(run: Run, ledger: Ledger, settings: Settings) -> Standing:
     return together(stages.values())
 
 
-def _document(report: RunReport, standing: Standing) -> dict[str, Any]:
+def _document(report: RunReport, standing: Standing, lost: Losses) -> dict[str, Any]:
     return {
         "run": asdict(report.run),
         "interval": {
@@ -54,7 +56,12 @@ def _document(report: RunReport, standing: Standing) -> dict[str, Any]:
         "restores": [asdict(restore) for restore in report.restores],
         "stages": [asdict(stage) for stage in report.stages],
         "attempts": [
-            {**asdict(attempt), "trace": report.traces.get(attempt.attempt_id)} for attempt in report.attempts
+            {
+                **asdict(attempt),
+                "trace": report.traces.get(attempt.attempt_id),
+                "lost": asdict(lost[attempt.attempt_id]) if attempt.attempt_id in lost else None,
+            }
+            for attempt in report.attempts
         ],
         "history": [asdict(transition) for transition in report.history],
         "gate_failures": [_failure_document(failure) for failure in report.failures],
@@ -68,7 +75,7 @@ def _failure_document(failure: GateResult) -> dict[str, Any]:
     return {"stage": facts.pop("cell")["stage"], "scope": "stage" if failure.is_of_stage else "partition", **facts}
 
 
-def _print_report(report: RunReport, standing: Standing) -> None:
+def _print_report(report: RunReport, standing: Standing, lost: Losses) -> None:
     run = report.run
     ended = f", ended {moment(run.ended_at)}" if run.ended_at else ""
     typer.echo(
@@ -78,7 +85,7 @@ def _print_report(report: RunReport, standing: Standing) -> None:
     if standing.total:
         whole = f"; it is {'whole' if standing.whole else 'not whole'}" if standing.declared else ""
         typer.echo(f"{run.interval}: {standing}{whole}")
-    for title, columns, rows in _tables(report):
+    for title, columns, rows in _tables(report, lost):
         if rows:
             print_table(title, columns, rows)
     typer.echo(
@@ -87,14 +94,14 @@ def _print_report(report: RunReport, standing: Standing) -> None:
     )
 
 
-def _tables(report: RunReport) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+def _tables(report: RunReport, lost: Losses) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
     """Title, columns and rows of each."""
     asked = ("from", "asked", "all there")
     yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
     counted = ("stage", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
     yield "Stages", counted, [*map(_stage_cells, report.stages)]
     tried = ("region", "epoch", "state", "started", "ended", "failure")
-    yield "Attempts", tried, [*map(_attempt_cells, report.attempts)]
+    yield "Attempts", tried, [_attempt_cells(one, lost.get(one.attempt_id)) for one in report.attempts]
     yield "History of states", ("time", "of", "from", "to", "event"), [*_history_cells(report)]
     judged = ("stage", "partition", "suite", "expectation", "observed")
     yield "Failed gates", judged, [*map(_failure_cells, report.failures)]
@@ -126,11 +133,12 @@ def _stage_cells(stage: StageCount) -> tuple[str, ...]:
     return stage.stage, *map(str, counts), decimal(stage.bytes)
 
 
-def _attempt_cells(attempt: Attempt) -> tuple[str, ...]:
+def _attempt_cells(attempt: Attempt, loss: Loss | None) -> tuple[str, ...]:
     failure = ": ".join(text for text in (attempt.cause, attempt.failure) if text)
     failure = "\n".join((failure, *(f"{key}: {label}" for key, label in attempt.labels.items())))
     epoch = str(attempt.epoch) if attempt.began else "not begun"
-    return attempt.region, epoch, attempt.state, moment(attempt.started_at), moment(attempt.ended_at), failure
+    state, ended = (f"{LOST}, {loss}", loss.at) if loss else (attempt.state, attempt.ended_at)
+    return attempt.region, epoch, state, moment(attempt.started_at), moment(ended), failure
 
 
 def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:

@@ -175,6 +175,11 @@ class Attempt:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def named(self) -> str:
+        """What people call it: what it works on and, once it has a lease, its epoch."""
+        return f"{self.subject}, epoch {self.epoch}" if self.began else self.subject
+
+    @property
     def began(self) -> bool:
         """Whether it ever had a lease, and so could touch anything."""
         return self.epoch > UNBEGUN

@@ -117,7 +117,8 @@ class MadeRun:
             self.ledger.attempts.apply(attempt_id, AttemptEvent.FAIL, failure=told)
         elif ends:
             self.ledger.attempts.apply(attempt_id, AttemptEvent.REPORTED_FINISHED)
-        self.ledger.leases.release(lease)
+        if ends or failure is not None:
+            self.ledger.leases.release(lease)
         return attempt_id
 
     def record(self, stage: str, partition: int, attempt_id: str, epoch: int, size: float) -> PartitionRecord:

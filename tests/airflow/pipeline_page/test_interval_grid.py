@@ -11,12 +11,13 @@ import pytest
 from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts, in_order
 from stagehold.airflow.pipeline_page.pipeline_history import LOST, pipeline_history, recoveries
-from stagehold.airflow.pipeline_page.pipeline_responses import MadeBy, TryFailure
+from stagehold.airflow.pipeline_page.pipeline_responses import Look, MadeBy, TryFailure
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
 from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
+from stagehold.run.planning.task import region_lease
 from stagehold.spec.pipeline import Pipeline, Stage
 
 pytestmark = pytest.mark.airflow
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.airflow
 START = datetime(2026, 11, 20, 2, tzinfo=UTC)
 DAY = "2026-11-20"
 RUN, EARLIER = "sales/new", "sales/old"
+LEASE = region_lease("sales", DAY, "orders")
 CONSUMABLE, BLOCKED, RELEASED = PartitionState.CONSUMABLE, PartitionState.BLOCKED, PartitionState.RELEASED
 FINISHED, FAILED, RUNNING = AttemptState.FINISHED, AttemptState.FAILED, AttemptState.RUNNING
 ORDERS = Stage(name="orders", job="m:f", partitions=4, max_parallelism=128)
@@ -42,7 +44,7 @@ def tries(state, run=RUN, cause=None):
     return LastTries(run, "orders", state, 1, kind, rule, cause or ("gone" if failed else None))
 
 
-def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=None):
+def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=None, leases=frozenset({LEASE})):
     run = Run(RUN, "sales", DAY, "airflow", RunState.RUNNING, START)
     known = SimpleNamespace(dag_id="sales", pipeline=pipeline, goes_on=lambda _: active)
     counts = Counter()
@@ -50,7 +52,19 @@ def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=
         counts[one.state] += one.partitions
     stages = {one.stage: Standing.of(one, counts) for one in declared_stages(with_counts(pipeline, decided or {}))}
     facts = IntervalFacts(
-        known, (DAY,), 1, None, {DAY: run}, found, tried, {(DAY, "orders"): warned}, {DAY: stages}, {}
+        known=known,
+        intervals=(DAY,),
+        total=1,
+        looks={},
+        looks_of={DAY: frozenset((Look.ALL,))},
+        following=None,
+        runs={DAY: run},
+        figures=found,
+        tries=tried,
+        warned={(DAY, "orders"): warned},
+        standings={DAY: stages},
+        leases=leases,
+        pins={},
     )
     ((row,), (column,)) = interval_page(facts).intervals, interval_page(facts).stages
     assert (column.name, column.region, row.run.active) == ("orders", "orders", active)
@@ -87,6 +101,20 @@ def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=
 )
 def test_the_state_of_a_stage_follows_from_its_records_and_last_tries(found, tried, active, expected):
     assert cell_of(found, tried, active=active).state is expected
+
+
+@pytest.mark.parametrize(
+    ("leases", "state", "expected"),
+    [
+        ({LEASE}, RUNNING, StageStanding.RUNNING),
+        ({f"{LEASE}/0-3"}, RUNNING, StageStanding.RUNNING),
+        ({f"{LEASE}_by_customer"}, RUNNING, StageStanding.FAILED),
+        (set(), RUNNING, StageStanding.FAILED),
+        (set(), AttemptState.SCHEDULED, StageStanding.RUNNING),
+    ],
+)
+def test_whose_lease_is_over_was_lost_though_its_run_goes_on(leases, state, expected):
+    assert cell_of([], [tries(state)], active=True, leases=frozenset(leases)).state is expected
 
 
 def test_how_many_partitions_a_stage_has_is_not_guessed_where_each_interval_decides_it():

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.airflow.made_runs import (
     FAILURE,
     SPLITS,
+    begin_attempt,
     end_dag_run,
     fill_ledger,
     make_dag_run,
@@ -107,6 +108,23 @@ def test_pressing_resume_clears_the_tasks_and_the_page_turns_green_when_the_run_
     expect(page.get_by_test_id("headline")).to_have_text("Success: 81 of 81 partitions are consumable")
     expect(page.get_by_test_id("header")).to_have_attribute("data-state", "success")
     expect(page.get_by_test_id("resume")).to_have_count(0)
+
+
+def test_an_attempt_whose_lease_is_over_is_lost_while_airflow_still_waits_for_it(page, half_done):
+    lease = begin_attempt(half_done, "orders_by_customer", 15)
+    open_run(page, half_done)
+    page.get_by_test_id("attempts").locator("summary").click()
+    rows = page.get_by_test_id("attempts").get_by_role("row")
+    expect(rows.last).to_contain_text("orders_by_customer")
+    expect(page.get_by_test_id("cell-orders_by_customer-5")).to_have_attribute("data-state", "running")
+    expect(rows.last.get_by_test_id("lost")).to_contain_text("noticed by its lease, which nobody renewed")
+    expect(page.get_by_test_id("cell-orders_by_customer-5")).not_to_have_attribute("data-state", "running")
+    expect(page.get_by_test_id("failures")).to_contain_text("ended without a word")
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        assert not ledger.leases.alive(lease.name)
+    page.goto(f"/dags/{half_done.dag_id}/plugin/stagehold-intervals")
+    square = page.get_by_test_id(f"cell-{half_done.run_id}-orders_by_customer")
+    expect(square).to_have_attribute("data-state", "failed")
 
 
 def test_the_page_follows_airflows_dark_mode(page, half_done):

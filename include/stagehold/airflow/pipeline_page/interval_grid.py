@@ -22,8 +22,10 @@ from stagehold.model.records import AttemptState, Pin
 from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions
+from stagehold.run.planning.task import region_lease
 from stagehold.spec.pipeline import Pipeline
 
+UNBEGUN = (AttemptState.CREATED, AttemptState.SCHEDULED)  # of tries that have had no lease
 MOST_RUNS = 3  # that are named where a stage's partitions were made by several
 
 
@@ -58,8 +60,9 @@ def _row(
     for stage in facts.known.pipeline.stages:
         place = (interval, stage.id)
         own = [one for one in tries if one.region == regions[stage.name]]
-        standing = facts.standings[interval].get(stage.id)
-        cells.append(_cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0)))
+        standing, working = facts.standings[interval].get(stage.id), _works(interval, own, run, facts)
+        told = _cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0), active=working)
+        cells.append(told)
     return IntervalRow(
         interval=interval,
         looks=tuple(sorted(facts.looks_of[interval])),
@@ -80,6 +83,8 @@ def _cell(
     tries: Sequence[LastTries],
     run: NewestRun | None,
     warned: int,
+    *,
+    active: bool,
 ) -> StageCell:
     made_by: Counter[str] = Counter()
     for one in figures:
@@ -87,7 +92,7 @@ def _cell(
     computed, found = made_by[run.run_id] if run else 0, standing or _along(figures)
     return StageCell(
         stage=stage,
-        state=_state(found, tries, active=run is not None and run.active),
+        state=_state(found, tries, active=active),
         counts=found.counts,
         wanted=found.total if found.declared else None,
         computed=computed,
@@ -102,8 +107,19 @@ def _cell(
         judged=sum(one.judged for one in figures),
         refused=sum(one.refused for one in figures),
         warned=warned,
-        failures=tuple(_failures(tries, active=run is not None and run.active)),
+        failures=tuple(_failures(tries, active=active)),
     )
+
+
+def _works(interval: str, tries: Sequence[LastTries], run: NewestRun | None, facts: IntervalFacts) -> bool:
+    """Whether tries that have not ended go on: their run does, and they have their lease or wait for it. Whose lease is
+    over was lost.
+    """
+    if run is None or not run.active:
+        return False
+    begun = [one for one in tries if not ATTEMPT.is_terminal(one.state) and one.state not in UNBEGUN]
+    leases = {region_lease(facts.known.pipeline.name, interval, one.region) for one in begun}
+    return not begun or any(name == lease or name.startswith(f"{lease}/") for name in facts.leases for lease in leases)
 
 
 def _along(figures: Sequence[StateFigures]) -> Standing:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BEFORE_ALL, BEHIND_ALL = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
+MOST_LEASES = 10_000
 _ENDS = {
     RunState.FINISHED: RunWord.SUCCESS,
     RunState.FAILED: RunWord.FAILED,
@@ -55,7 +56,8 @@ class Asked:
 class IntervalFacts:
     """Some intervals of a pipeline, in the order of the tab, of ``total``. ``looks`` counts those of the range that was
     asked for, and ``looks_of`` says which are which. ``warned`` is by interval and stage id, ``standings`` and ``pins``
-    by interval, ``following`` the interval behind which more are known.
+    by interval, ``following`` the interval behind which more are known. ``leases`` are the names of those that somebody
+    has.
     """
 
     known: KnownPipeline
@@ -70,6 +72,7 @@ class IntervalFacts:
     warned: Mapping[tuple[str, str], int]
     standings: Mapping[str, Standings]
     pins: Mapping[str, Pin]
+    leases: frozenset[str]
 
 
 def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
@@ -95,6 +98,7 @@ def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
         figures=ledger.partitions.figures(pipeline, shown),
         tries=ledger.intervals.last_tries([run.run_id for run in runs.values()]),
         warned=ledger.intervals.warned(pipeline, shown) if any(one.gate for one in known.pipeline.stages) else {},
+        leases=frozenset(one.name for one in ledger.leases.alive_among((), [f"{pipeline}/"], MOST_LEASES)),
         standings={interval: stages for (_, interval), stages in found.items()},
         pins=ledger.pins.holding(pipeline, shown),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.answering.response_model import AS_RECORDED, Looked
-from stagehold.airflow.run_page.run_responses import AttemptLine, RestoredFrom, WaveEnd
+from stagehold.airflow.run_page.run_responses import AttemptLine, AttemptLoss, RestoredFrom, WaveEnd
 from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.errors.base import StageholdError
 from stagehold.model.records import Attempt, AttemptState, Event, GateResult, PartitionRecord, RunState, Waiver
@@ -17,6 +17,7 @@ from stagehold.model.states import ATTEMPT
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import Region
 from stagehold.plan.split.shares import newest_covering
+from stagehold.run.lease.lost_attempts import Loss
 
 if TYPE_CHECKING:
     from stagehold.airflow.runs.dag_runs import StageholdDagRun
@@ -28,8 +29,9 @@ RESUMED = "resumed"  # the kind of the event that says who pressed Resume; its s
 class RunFacts:
     """What Airflow, the ledger and the planner say of one run; ``refusal`` is why nothing of it can be run, if nothing
     can. ``gate_failures`` are by stage id, and ``waivers``, as far as they are in force, by the names of stages.
-    ``resumed`` is when somebody pressed Resume last. ``ledger_state`` is the run's in the ledger, which tells suspended
-    and cancelled runs from failed ones; None before it has begun.
+    ``lost`` are the attempts that ended without a word, by id. ``resumed`` is when somebody pressed Resume last.
+    ``ledger_state`` is the run's in the ledger, which tells suspended and cancelled runs from failed ones; None before
+    it has begun.
     """
 
     dag_run: StageholdDagRun
@@ -45,6 +47,7 @@ class RunFacts:
     resumed: Event | None = None
     ledger_state: RunState | None = None
     looked: Looked = AS_RECORDED
+    lost: Mapping[str, Loss] = field(default_factory=dict)
 
     @property
     def suspended(self) -> bool:
@@ -63,16 +66,15 @@ def attempt_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
     """The newest attempts, in the order in which they began."""
     waves = _waves(facts)
     shown = facts.attempts[-MOST_ATTEMPTS:]
-    return tuple(_line(one, one.failure, waves.get(one.attempt_id, ())) for one in shown)
+    return tuple(_line(one, one.failure, facts, waves.get(one.attempt_id, ())) for one in shown)
 
 
 def failure_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
     """The newest attempt of each region, if it did not end well, with its trace."""
     if facts.suspended:
         return ()
-    active = facts.dag_run.state in ACTIVE_RUN_STATES
-    failed = ((one, failure_of(one, active=active)) for one in newest_attempts(facts.attempts))
-    return tuple(_line(one, why, (), facts.traces.get(one.attempt_id)) for one, why in failed if why)
+    failed = ((one, failure_of(one, facts)) for one in newest_attempts(facts.attempts))
+    return tuple(_line(one, why, facts, trace=facts.traces.get(one.attempt_id)) for one, why in failed if why)
 
 
 def newest_attempts(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
@@ -86,11 +88,14 @@ def newest_attempts(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 
 def at_work(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
-    """An attempt that died without a word stays unended in the ledger; it only counts while Airflow's run is active."""
+    """An attempt that died without a word stays unended in the ledger; it only counts while it has its lease, and
+    Airflow's run is active.
+    """
     if facts.dag_run.state not in ACTIVE_RUN_STATES:
         return ()
     newest = (one for one in newest_attempts(facts.attempts) if one.region == region)
-    return tuple(one for one in newest if one.began and not ATTEMPT.is_terminal(one.state))
+    working = (one for one in newest if one.began and not ATTEMPT.is_terminal(one.state))
+    return tuple(one for one in working if one.attempt_id not in facts.lost)
 
 
 def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
@@ -98,25 +103,28 @@ def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
     if facts.suspended or facts.dag_run.state in ACTIVE_RUN_STATES:
         return ()
     newest = (one for one in newest_attempts(facts.attempts) if one.region == region)
-    return tuple(one for one in newest if failure_of(one, active=False))
+    return tuple(one for one in newest if failure_of(one, facts))
 
 
-def failure_of(attempt: Attempt, *, active: bool) -> str | None:
-    """Why it did not finish, if it did not; ``active`` says whether its run goes on."""
+def failure_of(attempt: Attempt, facts: RunFacts) -> str | None:
+    """Why it did not finish, if it did not."""
     if attempt.state in (AttemptState.FAILED, AttemptState.CANCELED):
         return attempt.failure or "The attempt left no reason; its task log may have more."
-    return None if attempt.state is AttemptState.FINISHED or active else LOST
+    going = facts.dag_run.state in ACTIVE_RUN_STATES and attempt.attempt_id not in facts.lost
+    return None if attempt.state is AttemptState.FINISHED or going else LOST
 
 
 def _line(
-    attempt: Attempt, failure: str | None, waves: Sequence[WaveEnd] = (), trace: str | None = None
+    attempt: Attempt, failure: str | None, facts: RunFacts, waves: Sequence[WaveEnd] = (), trace: str | None = None
 ) -> AttemptLine:
+    loss = facts.lost.get(attempt.attempt_id)
     return AttemptLine(
         region=attempt.subject,
         epoch=attempt.epoch,
         state=attempt.state,
+        lost=loss and AttemptLoss(noticed=loss.noticed, at=loss.at),
         started_at=attempt.started_at,
-        ended_at=attempt.ended_at,
+        ended_at=attempt.ended_at or (loss and loss.at),
         failure=failure,
         cause=attempt.cause,
         trace=trace,

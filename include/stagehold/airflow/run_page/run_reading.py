@@ -19,6 +19,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.equipment.storage_failures import naming_storage
+from stagehold.run.lease.lost_attempts import losses
 from stagehold.run.planning.candidates import Candidates, manifest_named
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of
@@ -69,12 +70,14 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         refuse_lost_ledger(request, ledger, settings)
         view = IntervalView.of_run(request, ledger, settings)
         plan = view.plan
+    attempts = ledger.attempts.of_run(request.run_id)
     return RunFacts(
         dag_run=known.dag_run,
         regions=view.regions,
         plan=plan,
         recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
-        attempts=ledger.attempts.of_run(request.run_id),
+        attempts=attempts,
+        lost=losses(attempts, ledger),
         traces=_traces(request.run_id, ledger, settings),
         gate_failures=_gate_failures(request, ledger),
         refusal=known.refusal or _refusal(request, plan, settings),

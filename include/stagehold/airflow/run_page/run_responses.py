@@ -100,8 +100,16 @@ class WaveEnd(ResponseModel):
     ended_at: datetime
 
 
+class AttemptLoss(ResponseModel):
+    """An attempt ended without a word: who ``noticed``, in words, and when that was known."""
+
+    noticed: str
+    at: datetime
+
+
 class AttemptLine(ResponseModel):
-    """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed.
+    """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed. Of one
+    that was ``lost`` the state is the last one that is on record.
 
     ``cause`` is the class of the failure and the rule that gave it; ``trace`` is its whole story, where that was kept.
     ``labels`` are what failure enrichers say of it, ``waves`` those whose partitions are still the newest.
@@ -110,6 +118,7 @@ class AttemptLine(ResponseModel):
     region: str
     epoch: int
     state: AttemptState
+    lost: AttemptLoss | None
     started_at: datetime
     ended_at: datetime | None
     failure: str | None

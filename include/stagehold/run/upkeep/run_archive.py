@@ -59,10 +59,8 @@ class RunReport:
 
     @property
     def attempt_names(self) -> Mapping[str, str]:
-        """By id what people call an attempt: what it works on and, once it has a lease, its epoch."""
-        return {
-            one.attempt_id: f"{one.subject}, epoch {one.epoch}" if one.began else one.subject for one in self.attempts
-        }
+        """By id what people call an attempt."""
+        return {one.attempt_id: one.named for one in self.attempts}
 
 
 def recorded_report(run_id: str, ledger: Ledger) -> RunReport:

@@ -2,9 +2,9 @@
 // The attempts so far, on a line of time with their waves: where did the time go?
 
 import { clock, duration, plural } from "../formats.js";
-import { Columns, FoldedCard, html } from "../ui.js";
+import { Columns, FoldedCard, html, Muted } from "../ui.js";
 
-const { Box } = globalThis.ChakraUI;
+const { Box, Text } = globalThis.ChakraUI;
 
 /** @type {Partial<Record<Api.AttemptState, string>>} */
 const TONES = { finished: "success", failed: "failed", canceled: "failed" };
@@ -20,14 +20,14 @@ function span(attempts) {
 
 /** @param {{ attempt: Api.AttemptLine, time: ReturnType<typeof span> }} props */
 function Lasted({ attempt, time }) {
-  const { region, state, started_at, waves } = attempt;
+  const { region, lost, state, started_at, waves } = attempt;
   const ended_at = attempt.ended_at ?? new Date(time.now).toISOString();
   const at = (/** @type {string} */ moment) => (100 * (Date.parse(moment) - time.first)) / time.length;
   const lasted = duration(started_at, ended_at);
   return html`
     <${Box} aria-label="${region} took ${lasted}, ${plural(waves.length, "wave")}" bg="bg.muted"
       borderRadius="sm" h="16px" minW="160px" position="relative" role="img">
-      <${Box} bg="${TONES[state] ?? "running"}.emphasized" borderRadius="sm" h="full" left="${at(started_at)}%"
+      <${Box} bg="${lost ? "failed" : (TONES[state] ?? "running")}.emphasized" borderRadius="sm" h="full" left="${at(started_at)}%"
         minW="3px" position="absolute" title=${lasted} w="${Math.max(0, at(ended_at) - at(started_at))}%" />
       ${waves.map((wave) => html`<${Wave} key="${wave.stage} ${wave.wave}" wave=${wave} left=${at(wave.ended_at)} />`)}
     <//>`;
@@ -41,13 +41,24 @@ function Wave({ wave, left }) {
       title="${wave.stage}, wave ${wave.wave}: ${facts}" />`;
 }
 
+// One that was lost left no end on record: who noticed, and when.
+/** @param {{ attempt: Api.AttemptLine }} props */
+function State({ attempt: { lost, state } }) {
+  if (lost === null) return html`<${Text}>${state}<//>`;
+  return html`
+    <${Box} data-testid="lost">
+      <${Text} color="failed.fg" fontWeight="semibold">lost<//>
+      <${Muted}>noticed by ${lost.noticed}, ${clock(lost.at)}<//>
+    <//>`;
+}
+
 /** @param {{ attempts: Api.AttemptLine[] }} props */
 function Lines({ attempts }) {
   const time = span(attempts);
   const rows = attempts.map((attempt) => [
     attempt.region,
     attempt.epoch || "not begun",
-    attempt.state,
+    html`<${State} attempt=${attempt} />`,
     clock(attempt.started_at),
     attempt.ended_at ? duration(attempt.started_at, attempt.ended_at) : "",
     html`<${Lasted} attempt=${attempt} time=${time} />`,

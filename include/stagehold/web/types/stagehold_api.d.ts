@@ -21,6 +21,7 @@ declare namespace Api {
     region: string;
     epoch: number;
     state: AttemptState;
+    lost: AttemptLoss | null;
     started_at: string;
     ended_at: string | null;
     failure: string | null;
@@ -28,6 +29,11 @@ declare namespace Api {
     trace: string | null;
     labels: Record<string, string>;
     waves: WaveEnd[];
+  }
+
+  interface AttemptLoss {
+    noticed: string;
+    at: string;
   }
 
   interface AttemptPart {

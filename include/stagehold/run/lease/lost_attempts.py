@@ -1,0 +1,66 @@
+"""Which attempts ended without a word, who noticed, and when. An attempt works as long as it has its lease; one that
+has not ended and whose lease is over is lost, whether anybody has said so in the ledger or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.model.partition_set import overlap
+from stagehold.model.records import Attempt
+from stagehold.model.states import ATTEMPT
+from stagehold.plan.restart.rules import WORKER_LOST
+from stagehold.plan.split.shares import share_of
+from stagehold.run.lease.lease_holder import described
+from stagehold.run.planning.task import lease_of
+
+LOST = "lost"  # in place of a state, for people
+NOT_RENEWED = "its lease, which nobody renewed"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Who ``noticed`` that an attempt was lost, in words, and when that was known."""
+
+    noticed: str
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"noticed by {self.noticed}"
+
+
+def losses(attempts: Sequence[Attempt], ledger: Ledger) -> Mapping[str, Loss]:
+    """By attempt id.
+
+    :param attempts: of one run.
+    """
+    found = ((one.attempt_id, _loss(one, attempts, ledger)) for one in attempts)
+    return {attempt_id: loss for attempt_id, loss in found if loss is not None}
+
+
+def _loss(attempt: Attempt, attempts: Iterable[Attempt], ledger: Ledger) -> Loss | None:
+    if attempt.failure_rule == WORKER_LOST and attempt.ended_at:
+        follower = _follower(attempt, attempts)
+        return Loss(follower.named if follower else "whoever came after it", attempt.ended_at)
+    if ATTEMPT.is_terminal(attempt.state) or not attempt.began:
+        return None
+    lease = ledger.leases.get(lease_of(attempt))
+    if lease is None or (lease.epoch == attempt.epoch and ledger.leases.alive(lease.name)):
+        return None
+    if lease.epoch == attempt.epoch:
+        return Loss(NOT_RENEWED, lease.expires_at)
+    follower = _follower(attempt, attempts)
+    return Loss(described(lease.holder), follower.started_at if follower else lease.expires_at)
+
+
+def _follower(attempt: Attempt, attempts: Iterable[Attempt]) -> Attempt | None:
+    """The next one for the same partitions that had a lease."""
+    later = (
+        one
+        for one in attempts
+        if one.region == attempt.region and one.epoch > attempt.epoch and overlap(share_of(one), share_of(attempt))
+    )
+    return min(later, key=lambda one: one.epoch, default=None)
