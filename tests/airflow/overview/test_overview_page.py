@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 from tests.airflow.made_runs import end_dag_run, make_half_done
-from tests.airflow.pipeline_page.made_intervals import PIPELINE, day
-from tests.airflow.pipeline_page.made_stale import make_interval, nothing_on_record
+from tests.airflow.pipeline_page.made_intervals import PIPELINE
+from tests.airflow.pipeline_page.made_stale import nothing_on_record
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.settings import load_settings
@@ -49,7 +49,6 @@ FAILED = "manual__what_failed"
 
 def test_what_failed_is_found_reloaded_gone_back_to_and_resumed_from_its_button(page, synced_airflow):
     with nothing_on_record():
-        make_interval(day(1))
         make_half_done(PIPELINE, FAILED)
         page.goto(URL)
         expect(page.get_by_test_id("tile-Failing")).to_contain_text("1")

@@ -74,7 +74,7 @@ def test_pages_hold_each_pipeline_once(api, bearer, synced_airflow):
         pages.append(api.get(OVERVIEW, headers=bearer("viewer"), params={"limit": 1, "offset": offset}).json())
         offset += 1
     names = [one["name"] for page in pages for one in page["pipelines"]]
-    assert len(names) == len({*names}) == pages[0]["found"] == pages[0]["total"] > 2
+    assert len(names) == len({*names}) == pages[0]["found"] == pages[0]["total"] > 1
 
 
 @pytest.mark.parametrize("query", [{"kind": "green"}, {"order": "luck"}, {"limit": 0}, {"limit": 201}, {"offset": -1}])
