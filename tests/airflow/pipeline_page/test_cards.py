@@ -7,9 +7,10 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import expect
 from tests.airflow.made_runs import NULLS, make_half_done, observe
-from tests.airflow.pipeline_page.made_checkpoints import FAILURE, make_checkpoints
+from tests.airflow.pipeline_page.made_checkpoints import FAILURE, make_checkpoints, take_checkpoint
 
 from stagehold.lake.checkpoints.savepoints import Savepoints
+from stagehold.ledger.ledger import Ledger
 from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
@@ -30,6 +31,18 @@ def test_checkpoints_are_told_as_flink_tells_them(page, half_done):
     expect(rows.nth(2)).to_contain_text("2.0 KiB")
     expect(rows.nth(2)).to_contain_text("5.0 KiB in full")
     expect(rows.nth(2)).to_contain_text("2/2")
+    summary = page.get_by_test_id("checkpoint-summary").get_by_role("row")
+    expect(summary.nth(1)).to_contain_text("Duration")
+    expect(summary.nth(2)).to_contain_text("Waited for waves to end")
+    expect(summary.nth(3)).to_contain_text("2.0 KiB")
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        take_checkpoint(half_done, ledger, 4, ledger.pipelines.changed(0, 0)[1])
+    page.reload()
+    rows.nth(0).get_by_role("button").click()
+    held = page.get_by_test_id("stage-parts").get_by_role("row", name="orders_by_customer")
+    expect(held).to_contain_text("5")
+    rows.nth(0).get_by_role("button").click()
+    rows = page.locator("[data-testid=checkpoint]:not(:first-child)")
     rows.nth(1).get_by_role("button").click()
     parts = page.get_by_test_id("parts")
     expect(parts).to_contain_text(FAILURE)

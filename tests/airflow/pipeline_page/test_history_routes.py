@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tests.airflow.made_runs import NULLS, RANGE, observe
-from tests.airflow.pipeline_page.made_checkpoints import FAILURE, make_checkpoints
+from tests.airflow.pipeline_page.made_checkpoints import FAILURE, make_checkpoints, take_checkpoint
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
 
@@ -52,7 +55,38 @@ def test_checkpoints_are_counted_and_the_newest_comes_first(api, bearer, checkpo
     assert (first["bytes_written"], first["bytes_full"], first["trigger"]) == (2048, 5120, "periodic")
     assert page["counts"]["triggered"] == sum(page["counts"][one] for one in ("completed", "failed", "in_progress"))
     assert page["completed"] == first
+    assert first["alignment"] is not None
+    assert [one["alignment"] for one in page["checkpoints"][:2]] == [None, None]
     assert page["failed"]["failure"] == FAILURE
+
+
+def test_what_was_completed_is_summed_up(api, bearer, checkpointed):
+    summary = api.get(f"{DAG}/checkpoints", headers=bearer("viewer")).json()["summary"]
+    assert summary["checkpoints"] >= 1
+    assert summary["bytes_written"] == dict.fromkeys(("least", "average", "p50", "p99", "most"), 2048)
+    assert summary["bytes_full"]["p99"] == 5120
+    assert summary["duration"]["least"] <= summary["duration"]["p50"] <= summary["duration"]["most"]
+    assert summary["alignment"]["least"] >= 0
+
+
+def test_a_percentile_is_one_of_the_values():
+    from stagehold.airflow.pipeline_page.checkpoint_page import spread
+
+    found = spread([float(number) for number in range(200, 0, -1)])
+    assert (found.least, found.average, found.p50, found.p99, found.most) == (1, 100.5, 100, 198, 200)
+    assert {*spread([7.0]).model_dump().values()} == {7.0}
+
+
+def test_what_a_checkpoint_has_is_told_stage_by_stage(api, bearer, checkpointed):
+    path = f"{DAG}/checkpoints/4?run={run_of(checkpointed)}"
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        _, covers, _ = ledger.pipelines.changed(0, 0)
+        take_checkpoint(checkpointed, ledger, 4, covers)
+    told = api.get(path, headers=bearer("viewer")).json()["stages"]
+    held = {one["stage"]: (one["region"], one["partitions"]) for one in told}
+    assert held["orders"] == ("orders", 16)
+    assert held["orders_by_customer"] == ("orders_by_customer", 5)
+    assert "top_orders" not in held
 
 
 def test_the_next_page_goes_on_where_the_first_one_ends(api, bearer, checkpointed):

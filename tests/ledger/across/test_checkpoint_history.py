@@ -5,13 +5,15 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import insert
-from tests.ledger.samples import START, attempt, checkpoint, run
+from tests.ledger.samples import START, attempt, checkpoint, record, run
 
+from stagehold.ledger.across.pipelines import CoveredStage
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import checkpoints
 from stagehold.model.checkpoint_records import Answer, CheckpointState
 from stagehold.model.records import Restore
+from stagehold.model.standing import PartitionState
 
 DONE, FAILED, OPEN = CheckpointState.COMPLETED, CheckpointState.FAILED, CheckpointState.IN_PROGRESS
 # run, number, state, name of the savepoint; each triggered a minute after the one before
@@ -78,5 +80,38 @@ def test_how_many_attempts_did_their_part(ledger):
     ledger.acknowledgements.ask(second, [], lease)
     ledger.acknowledgements.answer(first, asked[0].attempt_id, Answer.ACKNOWLEDGED)
     ledger.acknowledgements.answer(first, asked[1].attempt_id, Answer.DECLINED)
-    assert ledger.checkpoint_history.parts([("run-1", 1), ("run-1", 2)]) == {("run-1", 1): (1, 3)}
+    found = ledger.checkpoint_history.parts([("run-1", 1), ("run-1", 2)])
+    assert {key: (one.acknowledged, one.asked, one.alignment) for key, one in found.items()} == {
+        ("run-1", 1): (1, 3, None)
+    }
     assert ledger.checkpoint_history.parts([]) == {}
+
+
+def test_a_checkpoint_waits_until_the_last_attempt_is_behind_its_wave(ledger):
+    lease = ledger.leases.take("coordinator", None, "me", 60, lambda _: False)
+    begun, asked = ledger.checkpoints.begin(checkpoint(1), lease), [attempt(1), attempt(2, region="priced")]
+    ledger.acknowledgements.ask(begun, asked, lease)
+    for one in asked:
+        ledger.acknowledgements.answer(begun, one.attempt_id, Answer.ACKNOWLEDGED)
+    parts = ledger.acknowledgements.of(begun)
+    (found,) = ledger.checkpoint_history.parts([("run-1", 1)]).values()
+    last = max(one.answered_at for one in parts if one.answered_at)
+    assert found.alignment == (last - min(one.asked_at for one in parts)).total_seconds() >= 0
+
+
+def test_what_was_completed_is_told_newest_first_with_what_was_replaced(ledger, taken):
+    assert ledger.checkpoint_history.completed("sales", 2) == (taken[3], taken[2])
+
+
+def test_a_checkpoint_has_what_could_be_read_up_to_its_row(ledger):
+    lease = ledger.leases.take("coordinator", None, "me", 60, lambda _: False)
+    held = ledger.leases.acquire("sales/2024-01-01/joined", "me", 60)
+    ledger.partitions.record([record(number) for number in range(3)], held)
+    ledger.partitions.record([record(2, state=PartitionState.BLOCKED, epoch=2)], held)
+    _, covers, _ = ledger.pipelines.changed(0, 0)
+    begun = ledger.checkpoints.begin(checkpoint(1), lease)
+    assert ledger.checkpoint_history.covered(begun) == ()
+    ledger.partitions.record([record(2), record(3)], held)
+    done = ledger.checkpoints.complete(begun, lease, written=1, referenced=0, covers=covers)
+    rows, size = (sum(getattr(record(number), name) for number in (0, 1)) for name in ("rows", "bytes"))
+    assert ledger.checkpoint_history.covered(done) == (CoveredStage("joined", 2, rows, size),)

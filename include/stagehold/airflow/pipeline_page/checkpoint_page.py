@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 
 from stagehold.airflow.pipeline_page.pipeline_responses import (
     AttemptPart,
     CheckpointCounts,
     CheckpointLine,
     CheckpointPage,
+    CheckpointSummary,
     RegionParts,
     RestoreLine,
+    Spread,
+    StagePart,
 )
-from stagehold.ledger.across.pipelines import CheckpointKey
+from stagehold.ledger.across.pipelines import AcknowledgedParts, CheckpointKey, CoveredStage
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import (
     Acknowledgement,
@@ -21,12 +25,15 @@ from stagehold.model.checkpoint_records import (
     CheckpointState,
 )
 from stagehold.model.records import Restore
+from stagehold.plan.split.regions import stage_regions
+from stagehold.spec.pipeline import Pipeline
 
-NOBODY = (0, 0)  # finished runs are checkpointed without anybody's part
+MOST_SUMMED = 1_000  # of the newest that were completed
+NOBODY = AcknowledgedParts(0, 0)  # finished runs are checkpointed without anybody's part
 
 
 def checkpoint_page(pipeline: str, ledger: Ledger, limit: int, offset: int) -> CheckpointPage:
-    """Seven queries, whatever there is; their answers grow with ``limit`` alone."""
+    """Nine queries, whatever there is; their answers grow with ``limit`` alone, up to what is summed up."""
     history = ledger.checkpoint_history
     shown = history.page(pipeline, limit, offset)
     latest = (
@@ -39,11 +46,60 @@ def checkpoint_page(pipeline: str, ledger: Ledger, limit: int, offset: int) -> C
     completed, savepoint, failed = (_line(one, parts) if one else None for one in latest)
     return CheckpointPage(
         counts=_counts(pipeline, ledger, restored),
+        summary=_summary(pipeline, ledger),
         completed=completed,
         savepoint=savepoint,
         failed=failed,
         restore=_restore_line(newest_restore) if newest_restore else None,
         checkpoints=tuple(_line(one, parts) for one in shown),
+    )
+
+
+def _summary(pipeline: str, ledger: Ledger) -> CheckpointSummary | None:
+    done = [one for one in ledger.checkpoint_history.completed(pipeline, MOST_SUMMED) if one.ended_at]
+    if not done:
+        return None
+    parts = ledger.checkpoint_history.parts({(one.run_id, one.number) for one in done})
+    aligned = [part.alignment for part in parts.values() if part.alignment is not None]
+    return CheckpointSummary(
+        checkpoints=len(done),
+        duration=spread([(one.ended_at - one.triggered_at).total_seconds() for one in done if one.ended_at]),
+        alignment=spread(aligned) if aligned else None,
+        bytes_written=spread([one.bytes_written for one in done]),
+        bytes_full=spread([one.bytes_written + one.bytes_referenced for one in done]),
+    )
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of at least one value. A percentile is one of the values: the first that so many are not above."""
+    placed = sorted(values)
+
+    def percentile(share: float) -> float:
+        return placed[max(0, ceil(share * len(placed)) - 1)]
+
+    return Spread(
+        least=placed[0],
+        average=sum(placed) / len(placed),
+        p50=percentile(0.5),
+        p99=percentile(0.99),
+        most=placed[-1],
+    )
+
+
+def stage_parts(pipeline: Pipeline, covered: Iterable[CoveredStage]) -> tuple[StagePart, ...]:
+    """In the order of the pipeline; nothing of stages that it has no more."""
+    regions = {stage: region.name for region in stage_regions(pipeline) for stage in region.stages}
+    found = {one.stage: one for one in covered}
+    return tuple(
+        StagePart(
+            stage=stage.name,
+            region=regions[stage.name],
+            partitions=found[stage.id].partitions,
+            rows=found[stage.id].rows,
+            bytes=found[stage.id].bytes,
+        )
+        for stage in pipeline.stages
+        if stage.id in found
     )
 
 
@@ -55,8 +111,8 @@ def region_parts(acknowledgements: Iterable[Acknowledgement], most: int) -> tupl
     return tuple(_region(region, parts, most) for region, parts in by_region.items())
 
 
-def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, tuple[int, int]]) -> CheckpointLine:
-    acknowledged, asked = parts.get((record.run_id, record.number), NOBODY)
+def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, AcknowledgedParts]) -> CheckpointLine:
+    part = parts.get((record.run_id, record.number), NOBODY)
     return CheckpointLine(
         run_id=record.run_id,
         number=record.number,
@@ -67,10 +123,11 @@ def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, tuple[int, int
         savepoint=record.savepoint,
         triggered_at=record.triggered_at,
         ended_at=record.ended_at,
-        acknowledged=acknowledged,
-        asked=asked,
+        acknowledged=part.acknowledged,
+        asked=part.asked,
         bytes_written=record.bytes_written,
         bytes_full=record.bytes_written + record.bytes_referenced,
+        alignment=part.alignment,
         failure=record.failure,
         fails_run=record.fails_run,
     )

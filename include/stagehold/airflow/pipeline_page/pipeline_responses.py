@@ -227,7 +227,8 @@ class CheckpointCounts(ResponseModel):
 
 class CheckpointLine(ResponseModel):
     """One checkpoint or savepoint. ``bytes_written`` are those of its own files, ``bytes_full`` with what it shares
-    with earlier ones. A completed checkpoint is in the lake unless it was ``replaced``.
+    with earlier ones. ``alignment`` are the seconds that it waited for waves to end, None unless all that were asked
+    did their part. A completed checkpoint is in the lake unless it was ``replaced``.
     """
 
     run_id: str
@@ -243,6 +244,7 @@ class CheckpointLine(ResponseModel):
     asked: int
     bytes_written: int
     bytes_full: int
+    alignment: float | None
     failure: str | None
     fails_run: bool
 
@@ -257,10 +259,35 @@ class RestoreLine(ResponseModel):
     claim_mode: ClaimMode
 
 
+class Spread(ResponseModel):
+    """The least, the mean, the middle, the 99th of a hundred, and the most."""
+
+    least: float
+    average: float
+    p50: float
+    p99: float
+    most: float
+
+
+class CheckpointSummary(ResponseModel):
+    """Of the newest ``checkpoints`` that were completed: how long each took, and waited for waves to end, in seconds,
+    and how large it is. ``alignment`` is None where no attempt had a part in any.
+    """
+
+    checkpoints: int
+    duration: Spread
+    alignment: Spread | None
+    bytes_written: Spread
+    bytes_full: Spread
+
+
 class CheckpointPage(ResponseModel):
-    """The newest checkpoint of all and of each kind, and a page of them, newest first."""
+    """The newest checkpoint of all and of each kind, and a page of them, newest first. There is no ``summary`` before
+    one was completed.
+    """
 
     counts: CheckpointCounts
+    summary: CheckpointSummary | None
     completed: CheckpointLine | None
     savepoint: CheckpointLine | None
     failed: CheckpointLine | None
@@ -290,12 +317,23 @@ class RegionParts(ResponseModel):
     attempts: tuple[AttemptPart, ...]
 
 
+class StagePart(ResponseModel):
+    """What a checkpoint has of a stage; ``region`` is whose attempts did its part."""
+
+    stage: str
+    region: str
+    partitions: int
+    rows: int
+    bytes: int
+
+
 class CheckpointAnswers(ResponseModel):
-    """Who had a part in a checkpoint, by region."""
+    """Who had a part in a checkpoint, by region, and what it has, by stage."""
 
     run_id: str
     number: int
     regions: tuple[RegionParts, ...]
+    stages: tuple[StagePart, ...]
 
 
 class IntervalRate(ResponseModel):

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
 from stagehold.airflow.answering.api_server import answer_unless_known, answering
 from stagehold.airflow.answering.kept_pages import KeptPages
-from stagehold.airflow.pipeline_page.checkpoint_page import checkpoint_page, region_parts
+from stagehold.airflow.pipeline_page.checkpoint_page import checkpoint_page, region_parts, stage_parts
 from stagehold.airflow.pipeline_page.gate_rates import read_gate_rates
 from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.interval_staleness import staleness
@@ -175,7 +175,9 @@ def list_checkpoints(
 
 @router.get("/checkpoints/{number}", dependencies=[MAY_SEE_RUN])
 def show_checkpoint(number: Annotated[int, Path(ge=0, le=HIGHEST)], run: str, known: KnownDep) -> CheckpointAnswers:
-    """What the attempts answered that had a part in a checkpoint; ``run`` is its run, as the ledger calls it."""
+    """What the attempts answered that had a part in a checkpoint, and what it has of each stage; ``run`` is its run, as
+    the ledger calls it.
+    """
     with answering():
         name = f"{run}#{number}"
         found = next((one for one in known.ledger.checkpoints.of_run(run) if one.number == number), None)
@@ -185,6 +187,7 @@ def show_checkpoint(number: Annotated[int, Path(ge=0, le=HIGHEST)], run: str, kn
             run_id=run,
             number=number,
             regions=region_parts(known.ledger.acknowledgements.of(found), MOST_ATTEMPTS),
+            stages=stage_parts(known.pipeline, known.ledger.checkpoint_history.covered(found)),
         )
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Select, case, func, select, tuple_
 
+from stagehold.ledger.database.column_types import bytes_of
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, record_of
 from stagehold.ledger.database.schema import (
@@ -112,6 +115,35 @@ def _counts_below(place: Place, stage: str, end: int, connection: Connection) ->
 CheckpointKey = tuple[str, int]  # run and number
 
 
+@dataclass(frozen=True)
+class AcknowledgedParts:
+    """How many attempts were asked to do their part in a checkpoint, and how many did; from when the first of them was
+    asked until the last one that did was behind its wave.
+    """
+
+    acknowledged: int
+    asked: int
+    asked_at: datetime | None = None
+    aligned_at: datetime | None = None
+
+    @property
+    def alignment(self) -> float | None:
+        """Seconds that the checkpoint waited for waves to end; None unless all did their part."""
+        if self.asked_at is None or self.aligned_at is None or self.acknowledged < self.asked:
+            return None
+        return (self.aligned_at - self.asked_at).total_seconds()
+
+
+@dataclass(frozen=True)
+class CoveredStage:
+    """What a checkpoint has of a stage, by its id: its newest partitions at that moment which can be read."""
+
+    stage: str
+    partitions: int
+    rows: int
+    bytes: int
+
+
 class CheckpointHistory:
     """Reads `checkpoints`, `acknowledgements` and `restores` by pipeline."""
 
@@ -147,17 +179,39 @@ class CheckpointHistory:
             row = connection.execute(newest).mappings().one_or_none()
         return count, record_of(Restore, row) if row else None
 
-    def parts(self, of: Collection[CheckpointKey]) -> Mapping[CheckpointKey, tuple[int, int]]:
-        """How many attempts did their part in a checkpoint, and how many were asked to. Nothing of one in which nobody
-        had a part.
-        """
+    def parts(self, of: Collection[CheckpointKey]) -> Mapping[CheckpointKey, AcknowledgedParts]:
+        """Nothing of a checkpoint in which nobody had a part."""
         columns = acknowledgements.c
-        done = func.sum(case((columns.answer == Answer.ACKNOWLEDGED, 1), else_=0))
-        query = select(columns.run_id, columns.number, done, func.count())
+        done = columns.answer == Answer.ACKNOWLEDGED
+        aligned = func.max(case((done, columns.answered_at)))
+        told = (func.sum(case((done, 1), else_=0)), func.count(), func.min(columns.asked_at), aligned)
+        query = select(columns.run_id, columns.number, *told)
         query = query.where(tuple_(columns.run_id, columns.number).in_(of)).group_by(columns.run_id, columns.number)
         with self._database.reading() as connection:
             rows = connection.execute(query)
-            return {(run, number): (int(some), all_) for run, number, some, all_ in rows}
+            return {
+                (run, number): AcknowledgedParts(int(some), every, asked, aligned)
+                for run, number, some, every, asked, aligned in rows
+            }
+
+    def completed(self, pipeline: str, most: int) -> tuple[CheckpointRecord, ...]:
+        """So many of the newest that were completed, replaced ones among them."""
+        done = checkpoints.c.state == CheckpointState.COMPLETED
+        return read_all(self._database, CheckpointRecord, _newest_first(pipeline).where(done).limit(most))
+
+    def covered(self, of: CheckpointRecord) -> tuple[CoveredStage, ...]:
+        """What a checkpoint has, stage by stage; nothing while nobody knows up to which row it goes."""
+        this = (checkpoints.c.run_id == of.run_id, checkpoints.c.number == of.number)
+        columns, covers = partitions.c, select(checkpoints.c.covers).where(*this).scalar_subquery()
+        place = (columns.pipeline == of.pipeline, columns.interval == of.interval, columns.id <= covers)
+        newest = select(func.max(columns.id)).where(*place).group_by(columns.stage, columns.partition)
+        told = (func.count(), func.sum(columns.rows), func.sum(bytes_of(columns.files)))
+        readable = (columns.id.in_(newest), columns.state == PartitionState.CONSUMABLE)
+        query = select(columns.stage, *told).where(*readable).group_by(columns.stage).order_by(columns.stage)
+        with self._database.reading() as connection:
+            return tuple(
+                CoveredStage(stage, n, int(rows), int(size)) for stage, n, rows, size in connection.execute(query)
+            )
 
 
 def _is_savepoint() -> ColumnElement[bool]:

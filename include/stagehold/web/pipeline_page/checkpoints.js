@@ -2,7 +2,7 @@
 // The checkpoints of the pipeline's runs, as Flink shows those of a job.
 
 import { fetchCheckpoint, fetchCheckpoints } from "../api.js";
-import { bytes, clock, duration, plural } from "../formats.js";
+import { bytes, clock, duration, plural, timeToGo } from "../formats.js";
 import { useAnswer, usePolled } from "../server_hooks.js";
 import {
   Card,
@@ -21,12 +21,12 @@ import {
 import { shortRun } from "./interval_texts.js";
 
 const { Fragment, useState } = globalThis.React;
-const { Box, Flex, Table, Text } = globalThis.ChakraUI;
+const { Box, Flex, Stack, Table, Text } = globalThis.ChakraUI;
 
 /** @typedef {{ one: Api.CheckpointLine }} OfCheckpoint */
 
 const PAGE = 10;
-const NAMES = ["Checkpoint", "State", "Triggered", "Took", "Acknowledged", "Size", "Of"];
+const NAMES = ["Checkpoint", "State", "Triggered", "Took", "Waited", "Acknowledged", "Size", "Of"];
 /** @type {Record<Api.CheckpointState | "replaced", { mark: string, palette: string, text: string }>} */
 const STATES = {
   completed: { mark: "✓", palette: "success", text: "completed" },
@@ -69,6 +69,32 @@ const Counts = ({ counts }) => html`
     <${Count} count=${counts.completed} name="completed" palette="success" />
     <${Count} count=${counts.failed} name="failed" palette="failed" />
     <${Count} count=${counts.restored} name="restored" />
+  <//>`;
+
+/** @type {(spread: Api.Spread | null, write: (value: number) => string) => string[]} */
+const told = (spread, write) =>
+  spread === null
+    ? ["–", "", "", "", ""]
+    : [spread.least, spread.average, spread.p50, spread.p99, spread.most].map(write);
+
+/** @param {number} seconds */
+const seconds = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : timeToGo(seconds));
+
+/** @param {number} size */
+const size = (size) => bytes(Math.round(size));
+
+// How long completed ones took and waited, and how large they are, as Flink sums them up.
+/** @param {{ summary: Api.CheckpointSummary }} props */
+const Summary = ({ summary }) => html`
+  <${Box} data-testid="checkpoint-summary">
+    <${Columns} names=${["", "Least", "Average", "p50", "p99", "Most"]}
+      rows=${[
+        ["Duration", ...told(summary.duration, seconds)],
+        ["Waited for waves to end", ...told(summary.alignment, seconds)],
+        ["Written", ...told(summary.bytes_written, size)],
+        ["In full", ...told(summary.bytes_full, size)],
+      ]} />
+    <${Muted} px="4" py="2">Of the last ${plural(summary.checkpoints, "checkpoint")} that completed.<//>
   <//>`;
 
 /** @param {{ title: string, children?: Content, when?: string }} props */
@@ -125,17 +151,39 @@ const partsOf = ({ region, acknowledged, asked, asked_at, answered_at, attempts 
     <//>`,
 ];
 
-// Whose part it was, region by region; asked for when a row is opened, and again while it is in progress.
+/** @param {Api.StagePart} part */
+const stageCells = ({ stage, region, partitions, rows, bytes: held }) => [
+  stage,
+  region,
+  partitions.toLocaleString(),
+  rows.toLocaleString(),
+  bytes(held),
+];
+
+// Whose part it was, region by region, and what it has, stage by stage; asked for when a row is opened, and again while it is in progress.
 /** @param {OfCheckpoint & { dagId: string }} props */
 function Parts({ dagId, one }) {
   const key = `${keyOf(one)} ${one.state} ${one.acknowledged}`;
   const { found, problem } = useAnswer(key, () => fetchCheckpoint(dagId, one.run_id, one.number));
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return html`<${Loading} size="sm" />`;
-  if (found.regions.length === 0)
-    return html`<${Muted}>No attempt had a part in it: all that it has was there already.<//>`;
   return html`
-    <${Columns} names=${["Region", "Acknowledged", "Took", "Attempts"]} rows=${found.regions.map(partsOf)} />`;
+    <${Stack} gap="3">
+      ${
+        found.regions.length === 0
+          ? html`<${Muted}>No attempt had a part in it: all that it has was there already.<//>`
+          : html`
+              <${Columns} names=${["Region", "Acknowledged", "Took", "Attempts"]}
+                rows=${found.regions.map(partsOf)} />`
+      }
+      ${
+        found.stages.length > 0 &&
+        html`
+          <${Box} data-testid="stage-parts">
+            <${Columns} names=${["Stage", "Region", "Partitions", "Rows", "Size"]} rows=${found.stages.map(stageCells)} />
+          <//>`
+      }
+    <//>`;
 }
 
 /** @param {OfCheckpoint & { dagId: string }} props */
@@ -185,6 +233,7 @@ function Row({ dagId, one, open, onToggle }) {
     html`<${State} one=${one} />`,
     clock(one.triggered_at),
     html`<${Text} whiteSpace="nowrap">${took}<//>`,
+    html`<${Text} whiteSpace="nowrap">${one.alignment === null ? "–" : seconds(one.alignment)}<//>`,
     one.asked ? `${one.acknowledged}/${one.asked}` : "–",
     html`<${Size} one=${one} />`,
     html`<${Run} runId=${one.run_id}>${one.interval}<//>`,
@@ -252,6 +301,7 @@ export function Checkpoints({ dagId }) {
       <${Counts} counts=${counts} />
       ${counts.triggered + counts.restored > 0 && html`<${Newest} page=${found} />`}
       ${counts.triggered === 0 && html`<${Box} px="4" py="3"><${Muted} fontSize="sm">None were taken yet.<//><//>`}
+      ${found.summary && html`<${Summary} summary=${found.summary} />`}
       ${checkpoints.length > 0 && html`<${Rows} checkpoints=${checkpoints} dagId=${dagId} />`}
       <${Pager} offset=${offset} onTurn=${setOffset} shown=${checkpoints.length} total=${counts.triggered} />
     <//>`;

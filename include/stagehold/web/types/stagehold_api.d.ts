@@ -90,6 +90,7 @@ declare namespace Api {
     run_id: string;
     number: number;
     regions: RegionParts[];
+    stages: StagePart[];
   }
 
   interface CheckpointCounts {
@@ -130,12 +131,14 @@ declare namespace Api {
     asked: number;
     bytes_written: number;
     bytes_full: number;
+    alignment: number | null;
     failure: string | null;
     fails_run: boolean;
   }
 
   interface CheckpointPage {
     counts: CheckpointCounts;
+    summary: CheckpointSummary | null;
     completed: CheckpointLine | null;
     savepoint: CheckpointLine | null;
     failed: CheckpointLine | null;
@@ -144,6 +147,14 @@ declare namespace Api {
   }
 
   type CheckpointState = "in_progress" | "completed" | "failed";
+
+  interface CheckpointSummary {
+    checkpoints: number;
+    duration: Spread;
+    alignment: Spread | null;
+    bytes_written: Spread;
+    bytes_full: Spread;
+  }
 
   type CheckpointTrigger = "periodic" | "end_of_run" | "asked_for" | "stop";
 
@@ -716,6 +727,14 @@ declare namespace Api {
     taken_at: string;
   }
 
+  interface Spread {
+    least: number;
+    average: number;
+    p50: number;
+    p99: number;
+    most: number;
+  }
+
   interface StageCell {
     stage: string;
     state: StageStanding;
@@ -767,6 +786,14 @@ declare namespace Api {
     seconds: (number | null)[];
     rows: (number | null)[];
     bytes: (number | null)[];
+  }
+
+  interface StagePart {
+    stage: string;
+    region: string;
+    partitions: number;
+    rows: number;
+    bytes: number;
   }
 
   interface StageRates {
