@@ -134,3 +134,5 @@ def test_leases_that_have_not_ended_are_found_by_name_or_by_how_it_begins(ledger
     ]
     assert len(ledger.leases.alive_among([], ["sales"], 1)) == 1
     assert ledger.leases.alive_among([], [], 10) == ()
+    many = [f"pipeline_{number}/" for number in range(2_000)]
+    assert len(ledger.leases.alive_among([], [*many, "sales/"], 1)) == 1

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stagehold.airflow.overview.overview_responses import IntervalMark, Kind, Order, PipelineRow
+from stagehold.airflow.overview.overview_responses import IntervalMark, PipelineKind, PipelineOrder, PipelineRow
 from stagehold.airflow.overview.pipeline_choice import Wanted, kinds_of
 from stagehold.model.standing import Need, PipelineStanding, RunWord
 
@@ -58,19 +58,19 @@ def names(wanted: Wanted) -> list[str]:
     ("wanted", "expected"),
     [
         (Wanted(), ["blocked_today", "failed_before", "at_work", "never", "whole"]),
-        (Wanted(order=Order.NAME), ["at_work", "blocked_today", "failed_before", "never", "whole"]),
-        (Wanted(order=Order.NEWEST), ["at_work", "whole", "failed_before", "blocked_today", "never"]),
+        (Wanted(order=PipelineOrder.NAME), ["at_work", "blocked_today", "failed_before", "never", "whole"]),
+        (Wanted(order=PipelineOrder.NEWEST), ["at_work", "whole", "failed_before", "blocked_today", "never"]),
         (Wanted(limit=2, offset=1), ["failed_before", "at_work"]),
         (Wanted(offset=5), []),
         (Wanted(search="ED_"), ["blocked_today", "failed_before"]),
-        (Wanted(kind=Kind.FAILING), ["blocked_today", "failed_before"]),
-        (Wanted(kind=Kind.BLOCKED), ["blocked_today"]),
-        (Wanted(kind=Kind.WAIVED), ["whole"]),
-        (Wanted(kind=Kind.RUNNING), ["blocked_today", "at_work"]),
-        (Wanted(kind=Kind.NEVER_RUN), ["never"]),
-        (Wanted(kind=Kind.CURRENT), ["whole"]),
+        (Wanted(kind=PipelineKind.FAILING), ["blocked_today", "failed_before"]),
+        (Wanted(kind=PipelineKind.BLOCKED), ["blocked_today"]),
+        (Wanted(kind=PipelineKind.WAIVED), ["whole"]),
+        (Wanted(kind=PipelineKind.RUNNING), ["blocked_today", "at_work"]),
+        (Wanted(kind=PipelineKind.NEVER_RUN), ["never"]),
+        (Wanted(kind=PipelineKind.CURRENT), ["whole"]),
         (Wanted(tag="money"), ["failed_before", "whole"]),
-        (Wanted(owner="bob", kind=Kind.RUNNING), ["blocked_today", "at_work"]),
+        (Wanted(owner="bob", kind=PipelineKind.RUNNING), ["blocked_today", "at_work"]),
         (Wanted(tag="money", owner="bob"), []),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts, in_order
 from stagehold.airflow.pipeline_page.pipeline_history import LOST, pipeline_history, recoveries
-from stagehold.airflow.pipeline_page.pipeline_responses import Look, MadeBy, TryFailure
+from stagehold.airflow.pipeline_page.pipeline_responses import IntervalLook, MadeBy, TryFailure
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
@@ -56,7 +56,7 @@ def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=
         intervals=(DAY,),
         total=1,
         looks={},
-        looks_of={DAY: frozenset((Look.ALL,))},
+        looks_of={DAY: frozenset((IntervalLook.ALL,))},
         following=None,
         runs={DAY: run},
         figures=found,

@@ -22,9 +22,9 @@ from stagehold.airflow.dag.region_operator import TAG
 from stagehold.airflow.overview.overview_responses import (
     FirstStale,
     InstalledVersion,
-    Kind,
     LeaseLine,
     Overview,
+    PipelineKind,
     PipelineRow,
     PipelineStaleness,
     StaleOverview,
@@ -74,9 +74,9 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
         rows += found
         leases += held
     kinds = {row.name: kinds_of(row) for row in rows}
-    if wanted.kind is Kind.STALE:
+    if wanted.kind is PipelineKind.STALE:
         for line in stale_overview(visible).pipelines:
-            kinds[line.name] |= {Kind.STALE} if line.stale else set()
+            kinds[line.name] |= {PipelineKind.STALE} if line.stale else set()
     among = wanted.among(rows)
     chosen = [row for row in among if wanted.kind is None or wanted.kind in kinds[row.name]]
     return Overview(

@@ -12,7 +12,7 @@ from stagehold.airflow.answering.response_model import AS_RECORDED, Looked, Resp
 from stagehold.model.standing import IntervalState, Need, PipelineStanding, RunWord
 
 
-class Kind(StrEnum):
+class PipelineKind(StrEnum):
     """Pipelines that somebody looks for. A pipeline can be of several kinds."""
 
     FAILING = "failing"  # an interval that is shown needs somebody
@@ -26,7 +26,7 @@ class Kind(StrEnum):
     HIDDEN = "hidden"
 
 
-class Order(StrEnum):
+class PipelineOrder(StrEnum):
     """Which pipelines come first."""
 
     STATE = "state"  # those that need somebody; of them those whose need is the newest
@@ -111,7 +111,7 @@ class Overview(ResponseModel):
 
     total: int
     found: int
-    kinds: Mapping[Kind, int]
+    kinds: Mapping[PipelineKind, int]
     tags: tuple[str, ...]
     owners: tuple[str, ...]
     me: str

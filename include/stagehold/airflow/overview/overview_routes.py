@@ -13,7 +13,13 @@ from stagehold.airflow.answering.api_server import answer_unless_known, answerin
 from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.overview.ledger_sizes import LedgerSums, ledger_sums, sizes_seen
 from stagehold.airflow.overview.overview import by_project, overview, stale_overview
-from stagehold.airflow.overview.overview_responses import Kind, Order, Overview, SizesSeen, StaleOverview
+from stagehold.airflow.overview.overview_responses import (
+    Overview,
+    PipelineKind,
+    PipelineOrder,
+    SizesSeen,
+    StaleOverview,
+)
 from stagehold.airflow.overview.pipeline_choice import Wanted
 from stagehold.airflow.overview.visible_pipelines import VisiblePipeline, visible_pipelines
 from stagehold.ledger.ledger import Ledger
@@ -35,10 +41,10 @@ VisibleDep = Annotated[tuple[VisiblePipeline, ...], Depends(_visible)]
 
 def _wanted(
     search: Annotated[str, Query(max_length=MOST_LETTERS)] = "",
-    kind: Kind | None = None,
+    kind: PipelineKind | None = None,
     tag: str = "",
     owner: str = "",
-    order: Order = Order.STATE,
+    order: PipelineOrder = PipelineOrder.STATE,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 50,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Wanted:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stagehold.airflow.overview.overview_responses import Kind, Order, PipelineRow
+from stagehold.airflow.overview.overview_responses import PipelineKind, PipelineOrder, PipelineRow
 from stagehold.model.standing import Need, PipelineStanding
 
 
@@ -17,10 +17,10 @@ class Wanted:
     """
 
     search: str = ""
-    kind: Kind | None = None
+    kind: PipelineKind | None = None
     tag: str = ""
     owner: str = ""
-    order: Order = Order.STATE
+    order: PipelineOrder = PipelineOrder.STATE
     limit: int = 50
     offset: int = 0
 
@@ -54,20 +54,20 @@ WORST_FIRST = (
     PipelineStanding.HIDDEN,
     PipelineStanding.CURRENT,
 )
-PLACES: Mapping[Order, Callable[[PipelineRow], Any]] = {
-    Order.STATE: _by_state,
-    Order.NAME: lambda row: row.name,
-    Order.NEWEST: _by_newest,
+PLACES: Mapping[PipelineOrder, Callable[[PipelineRow], Any]] = {
+    PipelineOrder.STATE: _by_state,
+    PipelineOrder.NAME: lambda row: row.name,
+    PipelineOrder.NEWEST: _by_newest,
 }
 
 
-def kinds_of(row: PipelineRow) -> set[Kind]:
+def kinds_of(row: PipelineRow) -> set[PipelineKind]:
     """All that is known of it without a plan."""
     true = {
-        Kind(row.standing.value): True,
-        Kind.RUNNING: row.active > 0,
-        Kind.BLOCKED: any(one.need is Need.BLOCKED for one in row.marks),
-        Kind.WAIVED: any(one.waived for one in row.marks),
-        Kind.OVERDUE: row.due is not None,
+        PipelineKind(row.standing.value): True,
+        PipelineKind.RUNNING: row.active > 0,
+        PipelineKind.BLOCKED: any(one.need is Need.BLOCKED for one in row.marks),
+        PipelineKind.WAIVED: any(one.waived for one in row.marks),
+        PipelineKind.OVERDUE: row.due is not None,
     }
     return {kind for kind, is_so in true.items() if is_so}

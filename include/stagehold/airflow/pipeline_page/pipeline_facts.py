@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from stagehold.airflow.answering.kept_standings import kept_standings
-from stagehold.airflow.pipeline_page.pipeline_responses import Look
+from stagehold.airflow.pipeline_page.pipeline_responses import IntervalLook
 from stagehold.errors.request_errors import UnknownName
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
@@ -40,7 +40,7 @@ class Asked:
 
     limit: int
     before: str | None = None
-    look: Look = Look.ALL
+    look: IntervalLook = IntervalLook.ALL
     first: datetime | None = None
     end: datetime | None = None
 
@@ -63,8 +63,8 @@ class IntervalFacts:
     known: KnownPipeline
     intervals: tuple[str, ...]
     total: int
-    looks: Mapping[Look, int]
-    looks_of: Mapping[str, frozenset[Look]]
+    looks: Mapping[IntervalLook, int]
+    looks_of: Mapping[str, frozenset[IntervalLook]]
     following: str | None
     runs: Mapping[str, Run]
     figures: Sequence[StateFigures]
@@ -91,7 +91,7 @@ def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
         known=known,
         intervals=shown,
         total=len(every),
-        looks={look: sum(look in one for one in looks.values()) for look in Look},
+        looks={look: sum(look in one for one in looks.values()) for look in IntervalLook},
         looks_of={one: looks[one] for one in shown},
         following=shown[-1] if len(rest) > len(shown) else None,
         runs=runs,
@@ -104,7 +104,7 @@ def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
     )
 
 
-def _looks(intervals: Sequence[str], known: KnownPipeline) -> Mapping[str, frozenset[Look]]:
+def _looks(intervals: Sequence[str], known: KnownPipeline) -> Mapping[str, frozenset[IntervalLook]]:
     """How each of these is to be looked at."""
     pipeline = known.pipeline.name
     runs = {run.interval: run for run in known.ledger.runs.newest_of_intervals(pipeline)}
@@ -113,12 +113,12 @@ def _looks(intervals: Sequence[str], known: KnownPipeline) -> Mapping[str, froze
     return {one: _look(runs.get(one), found[pipeline, one], known) for one in intervals}
 
 
-def _look(run: Run | None, standing: Standing, known: KnownPipeline) -> frozenset[Look]:
+def _look(run: Run | None, standing: Standing, known: KnownPipeline) -> frozenset[IntervalLook]:
     word = None if run is None else RunWord.RUNNING if known.goes_on(run) else ledger_word(run, active=False)
     true = {
-        Look.ALL: True,
-        Look.FAILED: word is not None and word.ended_badly,
-        Look.NEEDED: need_of(word, standing) is not None,
+        IntervalLook.ALL: True,
+        IntervalLook.FAILED: word is not None and word.ended_badly,
+        IntervalLook.NEEDED: need_of(word, standing) is not None,
     }
     return frozenset(look for look, is_so in true.items() if is_so)
 

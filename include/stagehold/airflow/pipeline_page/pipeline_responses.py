@@ -83,7 +83,7 @@ class IntervalPin(ResponseModel):
     reason: str
 
 
-class Look(StrEnum):
+class IntervalLook(StrEnum):
     """Which intervals somebody looks for."""
 
     ALL = "all"
@@ -97,7 +97,7 @@ class IntervalRow(ResponseModel):
     """
 
     interval: str
-    looks: tuple[Look, ...]
+    looks: tuple[IntervalLook, ...]
     run: NewestRun | None
     cells: tuple[StageCell, ...]
     pin: IntervalPin | None
@@ -113,7 +113,7 @@ class IntervalPage(ResponseModel):
     pipeline: str
     schedule: str | None
     total: int
-    looks: Mapping[Look, int]
+    looks: Mapping[IntervalLook, int]
     stages: tuple[StageColumn, ...]
     intervals: tuple[IntervalRow, ...]
     following: str | None

@@ -28,8 +28,8 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     CheckpointPage,
     GateRates,
     IntervalComparison,
+    IntervalLook,
     IntervalPage,
-    Look,
     PinAnswer,
     PipelineHistory,
     PipelineRecoveries,
@@ -81,7 +81,7 @@ def show_intervals(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
     before: str | None = None,
-    look: Look = Look.ALL,
+    look: IntervalLook = IntervalLook.ALL,
     first: date | None = None,
     last: date | None = None,
 ) -> Response:

@@ -51,7 +51,7 @@ function useSeldom(key, ask, underWay) {
 /** @typedef {{ asked: Said, say: Say }} Asking what the address asks for, and how to ask for something else */
 
 // How many pipelines are of a kind; a press shows only those. Those that are stale are counted when somebody asks.
-/** @param {Asking & { kind: Api.Kind, count: number | undefined }} props */
+/** @param {Asking & { kind: Api.PipelineKind, count: number | undefined }} props */
 function Tile({ kind, count, asked, say }) {
   const { name, mark, palette } = KINDS[kind];
   const pressed = asked.kind === kind;

@@ -6,7 +6,7 @@ import { plural, runPage, timeToGo } from "../formats.js";
 /** @typedef {{ mark: string, palette: string, solid: boolean }} Look */
 
 // What somebody looks for, in the order in which they want to know.
-/** @type {Record<Api.Kind, Look & { name: string }>} */
+/** @type {Record<Api.PipelineKind, Look & { name: string }>} */
 export const KINDS = {
   failing: { mark: "✕", palette: "failed", name: "Failing", solid: true },
   blocked: { mark: "✕", palette: "failed", name: "Blocked", solid: false },
@@ -19,9 +19,9 @@ export const KINDS = {
   current: { mark: "✓", palette: "success", name: "Complete", solid: false },
 };
 
-export const KINDS_IN_ORDER = /** @type {Api.Kind[]} */ (Object.keys(KINDS));
+export const KINDS_IN_ORDER = /** @type {Api.PipelineKind[]} */ (Object.keys(KINDS));
 
-/** @type {Record<Api.Order, string>} */
+/** @type {Record<Api.PipelineOrder, string>} */
 export const ORDERS = { state: "what needs somebody", name: "name", newest: "newest run" };
 
 // What became of the newest run of an interval.

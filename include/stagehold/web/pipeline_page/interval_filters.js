@@ -6,16 +6,16 @@ import { Field, html, Muted, onTyped, Panel, Pressable, SmallButton } from "../u
 
 const { Flex, Input } = globalThis.ChakraUI;
 
-/** @type {Record<Api.Look, string>} */
+/** @type {Record<Api.IntervalLook, string>} */
 const LOOKS = { all: "All", failed: "Failed only", needed: "Needs a look" };
-const LOOKS_IN_ORDER = /** @type {Api.Look[]} */ (Object.keys(LOOKS));
+const LOOKS_IN_ORDER = /** @type {Api.IntervalLook[]} */ (Object.keys(LOOKS));
 
 /** @typedef {{ asked: import("../url_state.js").Said, say: import("../url_state.js").Say }} Asking */
 
 // What is on other pages, so that a page without failures does not look as if there were none.
 /** @param {Api.IntervalPage} page */
 function elsewhere({ intervals, looks }) {
-  /** @param {Api.Look} look */
+  /** @param {Api.IntervalLook} look */
   const rest = (look) => (looks[look] ?? 0) - intervals.filter((row) => row.looks.includes(look)).length;
   const [all, failed, needed] = LOOKS_IN_ORDER.map(rest);
   if (all === 0) return "All of them are on this page.";
@@ -24,7 +24,7 @@ function elsewhere({ intervals, looks }) {
     ${needed.toLocaleString()} ${verb} a look.`;
 }
 
-/** @param {Asking & { look: Api.Look, count: number }} props */
+/** @param {Asking & { look: Api.IntervalLook, count: number }} props */
 function Choice({ look, count, asked, say }) {
   const pressed = (asked.look ?? "all") === look;
   return html`

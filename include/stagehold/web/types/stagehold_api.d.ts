@@ -221,6 +221,8 @@ declare namespace Api {
     stages: StageComparison[];
   }
 
+  type IntervalLook = "all" | "failed" | "needed";
+
   interface IntervalMark {
     interval: string;
     word: RunWord;
@@ -238,7 +240,7 @@ declare namespace Api {
     pipeline: string;
     schedule: string | null;
     total: number;
-    looks: Partial<Record<Look, number>>;
+    looks: Partial<Record<IntervalLook, number>>;
     stages: StageColumn[];
     intervals: IntervalRow[];
     following: string | null;
@@ -259,15 +261,13 @@ declare namespace Api {
 
   interface IntervalRow {
     interval: string;
-    looks: Look[];
+    looks: IntervalLook[];
     run: NewestRun | null;
     cells: StageCell[];
     pin: IntervalPin | null;
   }
 
   type IntervalState = "complete" | "incomplete" | "empty";
-
-  type Kind = "failing" | "blocked" | "waived" | "stale" | "running" | "overdue" | "never_run" | "current" | "hidden";
 
   interface LeaseLine {
     name: string;
@@ -281,8 +281,6 @@ declare namespace Api {
     schema_version: string | null;
     bytes: number | null;
   }
-
-  type Look = "all" | "failed" | "needed";
 
   interface Looked {
     into: LookedInto;
@@ -355,8 +353,6 @@ declare namespace Api {
 
   type Only = "missing" | "failed" | "stale" | "all";
 
-  type Order = "state" | "name" | "newest";
-
   interface Origins {
     computed: number;
     restored: number;
@@ -377,7 +373,7 @@ declare namespace Api {
   interface Overview {
     total: number;
     found: number;
-    kinds: Partial<Record<Kind, number>>;
+    kinds: Partial<Record<PipelineKind, number>>;
     tags: string[];
     owners: string[];
     me: string;
@@ -433,11 +429,24 @@ declare namespace Api {
     stages: StageHistory[];
   }
 
+  type PipelineKind =
+    | "failing"
+    | "blocked"
+    | "waived"
+    | "stale"
+    | "running"
+    | "overdue"
+    | "never_run"
+    | "current"
+    | "hidden";
+
   interface PipelineLine {
     name: string;
     schedule: string | null;
     stages: string[];
   }
+
+  type PipelineOrder = "state" | "name" | "newest";
 
   interface PipelineRecoveries {
     recoveries: Recovery[];
