@@ -15,6 +15,7 @@ from stagehold.spec.loading.loader import build_pipeline
 SOURCE = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": 2}
 DECLARED = {"pipeline": "sales", "stages": {"orders": {"job": "jobs.tpch:orders", "source": SOURCE}}}
 PIPELINE = build_pipeline(DECLARED, project=Path(), suites=Path())
+ORDERS = PIPELINE.stage("orders").id
 PIPELINES = {"sales": PIPELINE}
 PLACES = [("sales", "2026-11-01"), ("sales", "2026-11-02")]
 
@@ -33,7 +34,7 @@ def write(ledger: Ledger, interval: str, partition: int) -> None:
 
 def done(kept: KeptStandings) -> list[int]:
     found = kept.of(PLACES, PIPELINES)
-    return [found[place].done for place in PLACES]
+    return [found[place][ORDERS].done for place in PLACES]
 
 
 def test_it_follows_the_ledger(ledger):
@@ -62,9 +63,9 @@ def test_only_what_was_written_is_counted_again(ledger, monkeypatch):
 def test_a_pipeline_that_declares_something_else_is_counted_again(ledger):
     kept = KeptStandings(ledger)
     write(ledger, "2026-11-01", 0)
-    assert kept.of(PLACES, PIPELINES)[PLACES[0]].total == 2
+    assert kept.of(PLACES, PIPELINES)[PLACES[0]][ORDERS].total == 2
     more = {"orders": {"job": "jobs.tpch:orders", "source": {**SOURCE, "splits": 5}}}
     changed = build_pipeline({**DECLARED, "stages": more}, project=Path(), suites=Path())
-    assert kept.of(PLACES, {"sales": changed})[PLACES[0]].total == 5
+    assert kept.of(PLACES, {"sales": changed})[PLACES[0]][ORDERS].total == 5
     ledger.runs.start(run("a", pipeline="sales", interval="2026-11-01"))
     assert done(kept) == [1, 0]

@@ -9,11 +9,10 @@ from typing import TypeVar
 
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.standing import Standing, together
-from stagehold.run.intervals.interval_standings import standings
+from stagehold.run.intervals.interval_standings import Standings, standings
 from stagehold.spec.pipeline import Pipeline
 
-MOST_KEPT = 50_000
+MOST_KEPT = 10_000
 MOST_PLACES = 5_000  # of one query: a database takes so many parameters
 BEHIND_ALL = (2**62, 2**62)  # numbers of rows
 OVERLAP = 1_000  # rows that are looked at again: PostgreSQL may show a row after one with a higher number
@@ -25,11 +24,11 @@ class KeptStandings:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger, self._lock = ledger, Lock()
-        self._kept: dict[Place, tuple[Pipeline, Standing]] = {}
+        self._kept: dict[Place, tuple[Pipeline, Standings]] = {}
         self._seen: Sequence[int] = BEHIND_ALL
 
-    def of(self, places: Sequence[Place], pipelines: Mapping[str, Pipeline]) -> Mapping[Place, Standing]:
-        """As it is on record now.
+    def of(self, places: Sequence[Place], pipelines: Mapping[str, Pipeline]) -> Mapping[Place, Standings]:
+        """Their stages as they are on record now.
 
         :param pipelines: those of the places, by name.
         """
@@ -38,14 +37,17 @@ class KeptStandings:
             new = [place for place in places if not self._is_kept(place, pipelines)]
             for some in batched(new):
                 known = standings(pipelines, some, self._ledger)
-                self._kept |= {place: (pipelines[place[0]], together(known[place].values())) for place in some}
+                self._kept |= {place: (pipelines[place[0]], known[place]) for place in some}
             return {place: self._kept[place][1] for place in places}
 
     def _forget_what_changed(self) -> None:
         if not self._kept or len(self._kept) > MOST_KEPT:
             self._kept, self._seen = {}, BEHIND_ALL
         partition, transition = (max(0, row - OVERLAP) for row in self._seen)
+        before = self._seen
         changed, *self._seen = self._ledger.pipelines.changed(partition, transition)
+        if before != BEHIND_ALL and any(now < then for now, then in zip(self._seen, before, strict=True)):
+            self._kept = {}  # rows are gone: it is another ledger
         for place in changed:
             self._kept.pop(place, None)
 

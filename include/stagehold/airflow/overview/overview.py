@@ -48,7 +48,7 @@ from stagehold.errors.base import StageholdError
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Lease, Run
-from stagehold.model.standing import Standing
+from stagehold.model.standing import Standing, together
 from stagehold.run.clearing.garbage_collector import MAINTENANCE
 from stagehold.run.lease.lease_holder import described
 from stagehold.run.planning.task import region_lease
@@ -127,7 +127,8 @@ def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, st
 
 def _standings(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[Place, Standing]:
     places = [(run.pipeline, run.interval) for one in facts for run in shown_runs(one)]
-    return kept_standings(ledger).of(places, {one.pipeline.name: one.pipeline for one in facts})
+    found = kept_standings(ledger).of(places, {one.pipeline.name: one.pipeline for one in facts})
+    return {place: together(stages.values()) for place, stages in found.items()}
 
 
 MOST_LEASES = 200

@@ -14,8 +14,8 @@ from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Pin, Run, RunState
-from stagehold.model.standing import RunWord, Standing, need_of
-from stagehold.run.intervals.interval_standings import Standings, standings
+from stagehold.model.standing import RunWord, Standing, need_of, together
+from stagehold.run.intervals.interval_standings import Standings
 
 if TYPE_CHECKING:
     from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
@@ -82,10 +82,10 @@ def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
     """
     ledger, pipeline = known.ledger, known.pipeline.name
     every = in_order(ledger.intervals.known(pipeline))
-    looks = _looks([one for one in every if asked.reaches(one)], known)
+    stages = _stages([one for one in every if asked.reaches(one)], known)
+    looks = _looks(stages, known)
     rest = tuple(one for one in newest(every, asked.before) if asked.look in looks.get(one, ()))
     shown = rest[: asked.limit]
-    found = standings({pipeline: known.pipeline}, [(pipeline, one) for one in shown], ledger)
     runs = {run.interval: run for run in ledger.runs.newest_of_intervals(pipeline, shown)}
     return IntervalFacts(
         known=known,
@@ -99,18 +99,22 @@ def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
         tries=ledger.intervals.last_tries([run.run_id for run in runs.values()]),
         warned=ledger.intervals.warned(pipeline, shown) if any(one.gate for one in known.pipeline.stages) else {},
         leases=frozenset(one.name for one in ledger.leases.alive_among((), [f"{pipeline}/"], MOST_LEASES)),
-        standings={interval: stages for (_, interval), stages in found.items()},
+        standings={one: stages[one] for one in shown},
         pins=ledger.pins.holding(pipeline, shown),
     )
 
 
-def _looks(intervals: Sequence[str], known: KnownPipeline) -> Mapping[str, frozenset[IntervalLook]]:
-    """How each of these is to be looked at."""
+def _stages(intervals: Sequence[str], known: KnownPipeline) -> Mapping[str, Standings]:
     pipeline = known.pipeline.name
-    runs = {run.interval: run for run in known.ledger.runs.newest_of_intervals(pipeline)}
     places = [(pipeline, one) for one in intervals]
     found = kept_standings(known.ledger).of(places, {pipeline: known.pipeline})
-    return {one: _look(runs.get(one), found[pipeline, one], known) for one in intervals}
+    return {interval: stages for (_, interval), stages in found.items()}
+
+
+def _looks(found: Mapping[str, Standings], known: KnownPipeline) -> Mapping[str, frozenset[IntervalLook]]:
+    """How each of these intervals is to be looked at."""
+    runs = {run.interval: run for run in known.ledger.runs.newest_of_intervals(known.pipeline.name)}
+    return {one: _look(runs.get(one), together(stages.values()), known) for one, stages in found.items()}
 
 
 def _look(run: Run | None, standing: Standing, known: KnownPipeline) -> frozenset[IntervalLook]:

@@ -20,8 +20,8 @@ function elsewhere({ intervals, looks }) {
   const [all, failed, needed] = LOOKS_IN_ORDER.map(rest);
   if (all === 0) return "All of them are on this page.";
   const verb = needed === 1 ? "needs" : "need";
-  return `Not on this page: ${plural(all, "interval")}, of which ${failed.toLocaleString()} failed and
-    ${needed.toLocaleString()} ${verb} a look.`;
+  const needy = `${failed.toLocaleString()} failed and ${needed.toLocaleString()} ${verb} a look`;
+  return `Not on this page: ${plural(all, "interval")}, of which ${needy}.`;
 }
 
 /** @param {Asking & { look: Api.IntervalLook, count: number }} props */
