@@ -46,6 +46,12 @@ export function Filters({ all: { tags, owners, me }, asked, say }) {
       <${Select} label="Owner" onChange=${choose("owner")} options=${any.concat(people)} value=${asked.owner ?? ""} />
       <${Select} label="First" onChange=${(/** @type {string} */ order) => say({ order, offset: "" })}
         options=${Object.entries(ORDERS)} value=${asked.order ?? "state"} />
-      ${chosen && html`<${SmallButton} onClick=${() => say({ search: "", kind: "", tag: "", owner: "", offset: "" })}>Show all<//>`}
+      ${
+        chosen &&
+        html`
+          <${SmallButton} onClick=${() => say({ search: "", kind: "", tag: "", owner: "", offset: "" })}>
+            Show all
+          <//>`
+      }
     <//>`;
 }

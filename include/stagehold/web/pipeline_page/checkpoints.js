@@ -160,7 +160,8 @@ const stageCells = ({ stage, region, partitions, rows, bytes: held }) => [
   bytes(held),
 ];
 
-// Whose part it was, region by region, and what it has, stage by stage; asked for when a row is opened, and again while it is in progress.
+// Whose part it was, region by region, and what it has, stage by stage; asked for when a row is opened, and again while
+// it is in progress.
 /** @param {OfCheckpoint & { dagId: string }} props */
 function Parts({ dagId, one }) {
   const key = `${keyOf(one)} ${one.state} ${one.acknowledged}`;
@@ -180,7 +181,8 @@ function Parts({ dagId, one }) {
         found.stages.length > 0 &&
         html`
           <${Box} data-testid="stage-parts">
-            <${Columns} names=${["Stage", "Region", "Partitions", "Rows", "Size"]} rows=${found.stages.map(stageCells)} />
+            <${Columns} names=${["Stage", "Region", "Partitions", "Rows", "Size"]}
+              rows=${found.stages.map(stageCells)} />
           <//>`
       }
     <//>`;

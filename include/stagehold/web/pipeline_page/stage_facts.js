@@ -67,7 +67,13 @@ export function StageFacts({ row, column, cell, stale }) {
         <//>
         ${factsOf(column, cell).map(([name, value]) => html`<${Fact} key=${name} name=${name}>${value}<//>`)}
         ${cell.made_by.length > 0 && html`<${MadeBy} cell=${cell} />`}
-        ${page && html`<${Button} asChild size="xs" variant="outline"><a href="${page}?stage=${encodeURIComponent(column.name)}">Show its partitions</a><//>`}
+        ${
+          page &&
+          html`
+            <${Button} asChild size="xs" variant="outline">
+              <a href="${page}?stage=${encodeURIComponent(column.name)}">Show its partitions</a>
+            <//>`
+        }
       <//>
       ${cell.failures.map((one) => html`<${Failure} failure=${one} key="${one.cause} ${one.failure}" />`)}
     <//>`;

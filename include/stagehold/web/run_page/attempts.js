@@ -27,7 +27,8 @@ function Lasted({ attempt, time }) {
   return html`
     <${Box} aria-label="${region} took ${lasted}, ${plural(waves.length, "wave")}" bg="bg.muted"
       borderRadius="sm" h="16px" minW="160px" position="relative" role="img">
-      <${Box} bg="${lost ? "failed" : (TONES[state] ?? "running")}.emphasized" borderRadius="sm" h="full" left="${at(started_at)}%"
+      <${Box} bg="${lost ? "failed" : (TONES[state] ?? "running")}.emphasized" borderRadius="sm"
+        h="full" left="${at(started_at)}%"
         minW="3px" position="absolute" title=${lasted} w="${Math.max(0, at(ended_at) - at(started_at))}%" />
       ${waves.map((wave) => html`<${Wave} key="${wave.stage} ${wave.wave}" wave=${wave} left=${at(wave.ended_at)} />`)}
     <//>`;

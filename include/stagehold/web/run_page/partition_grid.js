@@ -163,7 +163,8 @@ function Partitions({ grid, stage, ...choosing }) {
 
 /** @param {Choosing & { grid: Api.RunGrid, stage: Api.StageRow, chosen: number | null, named: boolean }} props */
 const StageLine = ({ grid, stage, named, ...choosing }) => html`
-  <${Flex} bg=${named ? "brand.subtle" : undefined} data-named=${named} wrap=${{ base: "wrap", md: "nowrap" }} borderTopWidth="1px" gap="4" px="4" py="2.5" role="group"
+  <${Flex} bg=${named ? "brand.subtle" : undefined} data-named=${named}
+    wrap=${{ base: "wrap", md: "nowrap" }} borderTopWidth="1px" gap="4" px="4" py="2.5" role="group"
     aria-label="${stage.name}: ${stage.consumable} of ${stage.partitions} consumable"
     data-testid="stage-${stage.name}">
     <${StageName} stage=${stage} />
