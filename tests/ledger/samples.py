@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from multiprocessing.context import BaseContext
 from typing import Any
+
+from pyspark.cloudpickle import CloudPickler
 
 from stagehold.errors import StageholdError
 from stagehold.ledger.history import WithoutOldFiles
@@ -111,27 +116,55 @@ def event(text: str, run_id: str = "run-1") -> Event:
     return Event(run_id, "reuse", "joined", text, START)
 
 
+class WorkPickler(CloudPickler):
+    """Takes functions that stand in a test along, and a ledger as its address."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Ledger):
+            return Ledger.open, (obj._database.url.render_as_string(hide_password=False),)
+        return super().reducer_override(obj)
+
+
 def in_processes(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What ``work`` returned in each of ``count`` forked processes that began at the same moment;
-    an error of ours comes back as itself.
+    """What ``work`` returned in each of ``count`` processes that began at the same moment; an error of ours comes back
+    as itself.
+
+    They are children of a process without threads: one that is forked while a thread of its parent is inside SQLite
+    waits for that thread's lock for ever.
     """
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "pytest", "hypothesis"])
+    packed = BytesIO()
+    WorkPickler(packed).dump(work)
+    return _results(context, count, _unpack_and_work, packed.getvalue())
+
+
+def in_forks(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """The same in forks of this process, which have all that it has."""
+    return _results(multiprocessing.get_context("fork"), count, _work, work)
+
+
+def _results(context: BaseContext, count: int, target: Callable[..., None], work: Any) -> list[Any]:
     barrier, answers = context.Barrier(count), context.Queue()
-
-    def child(number: int) -> None:
-        barrier.wait()
-        try:
-            answers.put(work(number))
-        except StageholdError as error:
-            answers.put(error)
-
-    children = [context.Process(target=child, args=(number,)) for number in range(count)]
+    children = [context.Process(target=target, args=(work, number, barrier, answers)) for number in range(count)]
     for process in children:
         process.start()
     results = [answers.get(timeout=60) for _ in children]
     for process in children:
         process.join()
     return results
+
+
+def _unpack_and_work(packed: bytes, number: int, barrier: Any, answers: Any) -> None:
+    _work(pickle.loads(packed), number, barrier, answers)
+
+
+def _work(work: Callable[[int], Any], number: int, barrier: Any, answers: Any) -> None:
+    barrier.wait()
+    try:
+        answers.put(work(number))
+    except StageholdError as error:
+        answers.put(error)
 
 
 def in_process_that_dies(work: Callable[[], Any]) -> None:

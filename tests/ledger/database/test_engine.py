@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
-from tests.ledger.samples import event, in_processes, run
+from tests.ledger.samples import event, in_forks, run
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken, StorageProblem
 from stagehold.ledger import Ledger
@@ -144,7 +144,7 @@ def test_forked_children_and_their_parent_share_a_ledger_but_no_connection(ledge
         ledger.close()
         return [found.run_id for found in ledger.runs.recent(100) if found.run_id.startswith(f"child-{number}")]
 
-    assert [len(result) for result in in_processes(4, write_and_read)] == [5] * 4
+    assert [len(result) for result in in_forks(4, write_and_read)] == [5] * 4
     assert len(ledger.runs.recent(100)) == 21
 
 
