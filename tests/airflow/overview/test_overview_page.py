@@ -69,7 +69,8 @@ def test_what_failed_is_found_reloaded_gone_back_to_and_resumed_from_its_button(
         expect(page.get_by_test_id(f"pipeline-{PIPELINE}")).to_have_count(0)  # nothing of it fails any more
         assert {one["state"] for one in tasks_of(page, FAILED)} == {"success", None}
         page.get_by_test_id("tile-Running").click()
-        expect(row).to_contain_text("1 run under way")
+        expect(row).to_contain_text(re.compile(r"[1-9]\d* runs? under way"))  # other tests may have left runs
+        expect(row.get_by_role("link", name=FAILED, exact=True)).to_be_visible()
         end_dag_run(PIPELINE, FAILED)
 
 
