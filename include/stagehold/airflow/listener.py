@@ -4,7 +4,7 @@ of backfills, and what it adds to the note when the run ends, since tasks cannot
 It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given and that run's
 backfill. It asks the ledger nothing for a run that starts and is not restored, and of one that ends its events. Which
 checkpoint a name stands for is left to the run's first task, since that means reading the lake
-(`run/planning/named_snapshots.py`). Airflow logs what it raises and goes on; `run/planning/restoring.py` says what
+(`run/planning/candidates.py`). Airflow logs what it raises and goes on; `run/planning/restoring.py` says what
 tasks do then.
 """
 
