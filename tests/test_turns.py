@@ -81,6 +81,23 @@ def test_all_are_run_and_what_they_took_is_kept_without_those_of_files_that_are_
     assert json.loads(known.read_text()).keys() == {"test_other.py::test_slow"}
 
 
+def test_tests_that_go_on_from_each_other_take_turns_together(suite) -> None:
+    story = """\
+import pytest
+
+pytestmark = pytest.mark.one_story
+
+@pytest.mark.parametrize("chapter", range(4))
+def test_chapter(chapter): ...
+"""
+    Path(suite, "test_story.py").write_text(story)
+    Path(suite, "pytest.ini").write_text("[pytest]\nmarkers =\n  in_each_turn\n  one_story\n")
+    chapters = [f"test_story.py::test_chapter[{number}]" for number in range(4)]
+    Path(suite, "tests", "seconds.json").write_text(json.dumps(LONG | dict.fromkeys(chapters[:3], 10.0)))
+    turns = [passed(suite, "--within", "20", "--turn", str(number))[0] for number in range(5)]
+    assert [len({*chapters} & turn) for turn in turns if {*chapters} & turn] == [4]
+
+
 def test_what_is_known_to_be_long_is_of_tests_that_are_there() -> None:
     names = json.loads(turns.KNOWN.read_text())
     assert not [name for name in names if not Path(PROJECT, name.split("::")[0]).exists()]

@@ -2,7 +2,8 @@
 
 A turn is a share of them that takes as long as any other turn. Which one it is follows from the commit, so that a
 commit's verdict is the same wherever it is tested, and each commit tries another share. A test that `seconds.json` does
-not know, as a new one, runs always. `make test-all` runs all of them, and writes anew what each took.
+not know, as a new one, runs always. The tests of a file that go on from each other (`pytest.mark.one_story`) are dealt
+as one. `make test-all` runs all of them, and writes anew what each took.
 """
 
 from __future__ import annotations
@@ -60,12 +61,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.turn == ALL:
         return
     known = _known()
-    long = {item.nodeid: known[item.nodeid] for item in items if item.nodeid in known and not _is_in_each(item)}
+    names = {item.nodeid: _dealt_as(item) for item in items if not _is_in_each(item)}
+    long: Counter[str] = Counter()
+    for test in names.keys() & known.keys():
+        long[names[test]] += known[test]
     turns = dealt(long, config.option.within)
-    number = int(os.environ[CHOSEN]) % len(turns)
-    left_out = long.keys() - turns[number]
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
-    items[:] = [item for item in items if item.nodeid not in left_out]
+    left_out = long.keys() - turns[int(os.environ[CHOSEN]) % len(turns)]
+    others = [item for item in items if names.get(item.nodeid) in left_out]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if names.get(item.nodeid) not in left_out]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -86,6 +90,10 @@ def dealt(seconds: Mapping[str, float], within: float) -> list[set[str]]:
 
 def _known() -> dict[str, float]:
     return json.loads(KNOWN.read_text())
+
+
+def _dealt_as(item: pytest.Item) -> str:
+    return item.nodeid.split("::")[0] if item.get_closest_marker("one_story") else item.nodeid
 
 
 def _is_in_each(item: pytest.Item) -> bool:

@@ -22,7 +22,7 @@ from stagehold.local.demo.sample import bring_day, make_sample
 from stagehold.run.faults import FaultAction, Point, StatePoint
 from stagehold.settings import PROJECT, Settings
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.one_story, pytest.mark.timeout(900)]
 
 STAGE = "customer_totals"
 DAYS = [date(2026, 11, day) for day in range(1, 7)]
