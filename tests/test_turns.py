@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,12 +57,13 @@ def suite(tmp_path: Path) -> Path:
 
 def passed(suite: Path, *words: str) -> tuple[set[str], str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.turns", "-p", "no:cacheprovider", "-rp", "-q", *words]
-    answer = subprocess.run(command, cwd=suite, capture_output=True, text=True, timeout=60, check=False)
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # what other plugins import takes longer than the tests
+    answer = subprocess.run(command, cwd=suite, capture_output=True, text=True, timeout=60, check=False, env=alone)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return {line.split()[1] for line in answer.stdout.splitlines() if line.startswith("PASSED ")}, answer.stdout
 
 
-@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["alone", "two processes"])
+@pytest.mark.parametrize("processes", [(), ("-p", "xdist", "-n", "2")], ids=["alone", "two processes"])
 def test_turns_together_are_all_tests_and_each_has_what_is_new_or_promised(suite, processes) -> None:
     each = [passed(suite, "--within", "20", "--turn", str(number), *processes)[0] for number in range(3)]
     assert [len(turn) for turn in each] == [4, 4, 4]
