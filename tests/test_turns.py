@@ -57,7 +57,10 @@ def suite(tmp_path: Path) -> Path:
 
 def passed(suite: Path, *words: str) -> tuple[set[str], str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.turns", "-p", "no:cacheprovider", "-rp", "-q", *words]
-    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # what other plugins import takes longer than the tests
+    alone = {
+        **os.environ,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }  # what other plugins import takes longer than the tests
     answer = subprocess.run(command, cwd=suite, capture_output=True, text=True, timeout=60, check=False, env=alone)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return {line.split()[1] for line in answer.stdout.splitlines() if line.startswith("PASSED ")}, answer.stdout

@@ -64,14 +64,15 @@ def test_what_is_damaged_is_put_on_record_with_the_reason():
     assert damaged.fingerprint == OLD[0].fingerprint
 
 
-BEFORE = replace(record(1), compute_key="key", fingerprint="before")
+KEY, UNKNOWN_CODE = "code.settings.environment.params.inputs", ".settings.environment.params.inputs"
+BEFORE = replace(record(1), compute_key=KEY, fingerprint="before")
 
 TABLE = [
     # compute key, fingerprint, healed -> remark
-    ("key", "before", True, None),
-    ("key", "after", True, "was healed and came out different (fingerprint after, before before): not deterministic"),
+    (KEY, "before", True, None),
+    (KEY, "after", True, "was healed and came out different (fingerprint after, before before): not deterministic"),
     (
-        "key",
+        KEY,
         "after",
         False,
         "was computed again and came out different (fingerprint after, before before): not deterministic",
@@ -83,6 +84,11 @@ TABLE = [
 @pytest.mark.parametrize(("compute_key", "fingerprint", "healed", "expected"), TABLE)
 def test_other_data_from_the_same_key_is_remarked_on(compute_key, fingerprint, healed, expected):
     assert remark(BEFORE, compute_key=compute_key, fingerprint=fingerprint, healed=healed) == expected
+
+
+@pytest.mark.parametrize("key", [UNKNOWN_CODE, str(None)])
+def test_where_code_cannot_be_compared_nobody_knows_whether_other_data_is_odd(key):
+    assert remark(replace(BEFORE, compute_key=key), compute_key=key, fingerprint="after", healed=False) is None
 
 
 def test_what_was_made_again_from_such_data_says_so_to_its_own_readers():
@@ -98,5 +104,5 @@ def test_what_was_made_again_from_such_data_says_so_to_its_own_readers():
 
 
 def test_a_first_time_and_an_unmeasured_one_are_not_compared():
-    assert remark(None, compute_key="key", fingerprint="after", healed=False) is None
-    assert remark(replace(BEFORE, fingerprint=""), compute_key="key", fingerprint="after", healed=True) is None
+    assert remark(None, compute_key=KEY, fingerprint="after", healed=False) is None
+    assert remark(replace(BEFORE, fingerprint=""), compute_key=KEY, fingerprint="after", healed=True) is None

@@ -346,8 +346,9 @@ def test_what_plans_read_beside_their_inputs_is_told(spark, watch, tmp_path):
     given = spark.read.parquet(str(tmp_path / "side")).where("id > 0")
     with watch.calling("s", [given]) as call:
         given.createOrReplaceTempView("v")
+        given.createOrReplaceTempView("`My rows`")
         more = spark.read.parquet(str(tmp_path / "side"))
-        call.bound(given.join(more, "id").join(spark.sql("SELECT id FROM v"), "id"))
+        call.bound(given.join(more, "id").join(spark.sql("SELECT id FROM v JOIN `my rows` USING (id)"), "id"))
         with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
             spark.sql("SELECT * FROM db.other").count()
     assert set(call.reads) == {("file", str(tmp_path / "side")), ("table", "db.other")}

@@ -57,6 +57,14 @@ class ComputeKey:
         return tuple(field.name for field in fields(self) if getattr(self, field.name) != getattr(before, field.name))
 
 
+def tells_of_the_same(recorded: str, now: str) -> bool:
+    """Whether two keys say that the same code made data of the same inputs. Where code cannot be compared, be it the
+    stage's (its key has none) or that of what is computed along with it (there is no key), nobody knows.
+    """
+    key = ComputeKey.parse(recorded)
+    return recorded == now and key is not None and bool(key.code)
+
+
 class ReadKind(StrEnum):
     """What a function may read beside its inputs."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 
+from stagehold.model.keys.compute_key import tells_of_the_same
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import Reason
@@ -74,7 +75,7 @@ def remark(
     """
     if before is None or before.fingerprint in ("", fingerprint):
         return None
-    if before.compute_key != compute_key:
+    if not tells_of_the_same(before.compute_key, compute_key):
         return f"was computed again because {because}" if because and because.is_unexplained else None
     again = "was healed" if healed else "was computed again"
     return f"{again} and came out different (fingerprint {fingerprint}, before {before.fingerprint}): not deterministic"

@@ -15,6 +15,7 @@ from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.leases import Heartbeat
+from stagehold.model.keys.compute_key import tells_of_the_same
 from stagehold.model.records import Attempt, Cell, StatePart, Waiver
 from stagehold.model.source_position import SourcePosition
 from stagehold.model.states import AttemptEvent
@@ -83,7 +84,9 @@ class Wave:
     @property
     def other_data(self) -> Mapping[int, str]:
         """What is odd about those that were recorded under the very key that they have now."""
-        keyed = (one for one in self.decisions if one.record and one.record.compute_key == str(one.key))
+        keyed = (
+            one for one in self.decisions if one.record and tells_of_the_same(one.record.compute_key, str(one.key))
+        )
         return self._remarks(tuple(keyed))
 
     def _remarks(self, decisions: tuple[Decision, ...]) -> Mapping[int, str]:

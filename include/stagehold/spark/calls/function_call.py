@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
-from stagehold.code.sql_tables import tables_in, views_in
+from stagehold.code.sql_tables import tables_in, view_name, views_in
 from stagehold.errors import StageContractBroken
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.spark.calls.session_state import SessionState
@@ -311,12 +311,12 @@ class Names:
             yield from ((name, alias, plan) for name, (alias, plan) in self._views.items() if name in found)
 
     def _note_tables(self, text: str) -> None:
-        made = {identifier_key(name) for name in views_in(text)}
+        made = {*views_in(text), *self._views}
         for table in tables_in(text):
             name = table.name or ""
             if table.is_file:
                 self.reads.setdefault((ReadKind.FILE, name), "")
-            elif name and identifier_key(name) not in made | self._views.keys() and not name.startswith(GIVEN):
+            elif name and view_name(name) not in made and not name.startswith(GIVEN):
                 self.reads.setdefault((ReadKind.TABLE, name), "")
 
 
