@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from stagehold.spark.calls.sql_text import NotConstant, literal, with_arguments
+from stagehold.code.sql_text import NotConstant, literal, with_arguments
 
 TEXTS = [
     ("SELECT :a, :b", {"a": 1, "b": "x"}, "SELECT (1), 'x'"),

@@ -12,10 +12,7 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 from stagehold.code.sql_tables import tables_in, view_name, views_in
-from stagehold.errors import StageContractBroken
-from stagehold.model.keys.compute_key import ReadKind
-from stagehold.spark.calls.session_state import SessionState
-from stagehold.spark.calls.sql_text import (
+from stagehold.code.sql_text import (
     GLOBAL,
     Intent,
     is_dynamic,
@@ -25,6 +22,9 @@ from stagehold.spark.calls.sql_text import (
     with_functions,
     with_views,
 )
+from stagehold.errors import StageContractBroken
+from stagehold.model.keys.compute_key import ReadKind
+from stagehold.spark.calls.session_state import SessionState
 from stagehold.spark.calls.touches import Habit, Touch, sql_of
 from stagehold.spark.connect import all_settings, copy_of, frame_of, kept_by_spark, parts_of, plan_id, plan_message
 

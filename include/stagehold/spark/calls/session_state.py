@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stagehold.spark.calls.sql_text import SqlStatement
+from stagehold.code.sql_text import SqlStatement
 from stagehold.spark.connect import all_settings, copy_of, execute, put_settings, remove_kept
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from stagehold.spark.calls.sql_text import Intent, statement
+from stagehold.code.sql_text import Intent, statement
 
 
 class Habit(StrEnum):

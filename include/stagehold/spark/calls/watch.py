@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from grpc import StreamUnaryClientInterceptor, UnaryUnaryClientInterceptor  # type: ignore[import-untyped]
 
+from stagehold.code.sql_text import SqlStatement, statement, with_functions
 from stagehold.model.keys.compute_key import ReadKind, digest
 from stagehold.spark.calls.function_call import FunctionCall, Names, any_setting
 from stagehold.spark.calls.session_state import SessionState
 from stagehold.spark.calls.side_files import calling_line, files_opened
-from stagehold.spark.calls.sql_text import SqlStatement, statement, with_functions
 from stagehold.spark.calls.touches import (
     ANALYSES,
     Habit,

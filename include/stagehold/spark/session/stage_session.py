@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from pyspark.sql.connect.readwriter import DataFrameReader
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
-from stagehold.spark.calls.sql_text import GLOBAL, Intent, NotConstant, SqlStatement, statement, with_arguments
+from stagehold.code.sql_text import GLOBAL, Intent, NotConstant, SqlStatement, statement, with_arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.spark.calls.sql_text import Intent, is_dynamic, names_in, statement, with_views
+from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement, with_views
 
 PURPOSES = {
     "SELECT 1": Intent.QUERY,
