@@ -55,9 +55,10 @@ class SmallProject:
         pq.write_table(pa.table({"number": pa.array(range(number * rows, (number + 1) * rows), pa.int64())}), path)
 
     def pipeline(self, name: str, stages: Mapping[str, Any], **facts: Any) -> Pipeline:
-        """``stages`` as in a file; their jobs are functions of the module with their names."""
+        """``stages`` as in a file; their jobs are functions of the module with their names, or `sql`."""
         module = Path(self.settings.project).name
-        declared = {stage: {"job": f"{module}:{stage}", **fields} for stage, fields in stages.items()}
+        jobs = {stage: {} if "sql" in fields else {"job": f"{module}:{stage}"} for stage, fields in stages.items()}
+        declared = {stage: {**jobs[stage], **fields} for stage, fields in stages.items()}
         declaration = {"pipeline": name, "wave": "100ms", "stages": declared, **facts}
         return build_pipeline(declaration, project=Path(self.settings.project), suites=Path(self.settings.suites))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagehold.code.project import Module, find_module
+from stagehold.code.sql_job import SqlText
 
 FOR_TYPE_CHECKERS = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 FOR_SCRIPTS = "__name__ == '__main__'"  # neither branch runs while a job is imported
@@ -150,6 +151,8 @@ def _canonical_value(value: object) -> str:
         return canonical(value)
     if isinstance(value, list):
         return f"[{','.join(_canonical_value(item) for item in value if not is_bare_constant(item))}]"
+    if isinstance(value, SqlText):
+        return f"sql:{value.words!r}"
     return f"{type(value).__name__}:{value!r}"
 
 

@@ -1,4 +1,6 @@
-"""Python files of the project, found and parsed without importing them."""
+"""Files of the project with code, found and parsed without importing them: Python, and SQL as what Python would run
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from stagehold.code.sql_job import is_sql, tree_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -30,12 +34,21 @@ def find_module(name: str, project: Path) -> Path | None:
 
     None means that the name is not the project's: the standard library or an installed package.
     """
+    if is_sql(name):
+        return _query_file(name, project)
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     place = project.joinpath(*name.split("."))
     files = (place / "__init__.py", place.with_suffix(".py"))
     found = next((path for path in files if path.is_file()), None)
     return found or (place if any(place.rglob("*.py")) else None)
+
+
+def _query_file(name: str, project: Path) -> Path | None:
+    """The file of SQL that a name is; none that lies outside of the project."""
+    path = Path(name)
+    found = not path.is_absolute() and ".." not in path.parts and project.joinpath(path).is_file()
+    return project / path if found else None
 
 
 def load_module(name: str, project: Path) -> Module | None:
@@ -51,7 +64,7 @@ def load_module(name: str, project: Path) -> Module | None:
 
 @lru_cache(maxsize=256)
 def _parsed(path: Path, changed: int, size: int) -> ast.Module:  # noqa: ARG001 - another file, if it was edited
-    return ast.parse(path.read_bytes(), str(path))
+    return tree_of(path.read_text(encoding="utf-8")) if is_sql(path.name) else ast.parse(path.read_bytes(), str(path))
 
 
 def functions(module: Module) -> dict[str, Function]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stagehold.code.scopes import ModuleNames, NameScope, last_name
+from stagehold.code.sql_job import is_sql
 from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, view_name, views_in
 from stagehold.code.stage_code import lines_of, reached_code
 from stagehold.model.keys.compute_key import ReadKind
@@ -81,14 +82,15 @@ class SideRead:
 _SOME = {ReadKind.ENV: "variables of the environment", ReadKind.FILE: "a file", ReadKind.TABLE: "a table"}
 
 
-def side_reads(job: str, project: Path) -> tuple[SideRead, ...]:
+def side_reads(job: str, project: Path, frames: Iterable[str] = ()) -> tuple[SideRead, ...]:
     """Every read in the project's code that ``module:function`` reaches, functions for UDFs included, by file and line;
-    as far as the code can be followed.
+    as far as the code can be followed. In a file of SQL, ``frames`` are what the stage is given by name.
     """
     reached = reached_code(job, project)
     modules = {module.path: ModuleNames(module) for module, _ in reached}
     scopes = [NameScope(modules[module.path], statement) for module, statement in reached]
-    views = frozenset(view for scope in scopes for view in _views(scope))
+    given = frames if is_sql(job.partition(":")[0]) else ()
+    views = frozenset((*given, *(view for scope in scopes for view in _views(scope))))
     reads = {_placed(found, scope, project) for scope in scopes for found in _reads(scope, views)}
     return tuple(sorted(reads, key=lambda read: (_sortable(read.place), read.kind, read.name or "")))
 

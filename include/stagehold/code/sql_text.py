@@ -250,6 +250,43 @@ def _identifiers(text: str) -> Iterator[tuple[str, int, int]]:
         place += taken
 
 
+# What makes rows of several rows, reads another table, or goes on behind the condition.
+BEYOND_ROWS = frozenset(
+    {
+        *("SELECT", "FROM", "DISTINCT", "OVER", "EXISTS", "JOIN", "USING", "TRANSFORM", "TABLESAMPLE", "LATERAL"),
+        *("GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "WINDOW", "QUALIFY"),
+        *("UNION", "INTERSECT", "EXCEPT", "MINUS", "PIVOT", "UNPIVOT", "VALUES", "MATCH_RECOGNIZE"),
+    }
+)
+
+
+def selects_row_by_row(text: str, table: str) -> bool:
+    """Whether a query is `SELECT ... FROM table [[AS] name] [WHERE ...]` and no more, as far as its words tell. They do
+    not tell an aggregate from a function of one row.
+    """
+    words, name = _inside_wrapping(tokens(_without_semicolon(text)), table.lower())
+    froms = [place for place, word in enumerate(words) if word.upper == "FROM"]
+    if len(froms) != 1 or words[0].upper != "SELECT" or "|>" in text:
+        return False
+    selected, behind = words[1 : froms[0]], list(words[froms[0] + 1 :])
+    if not behind or behind.pop(0).name != name:
+        return False
+    if behind and behind[0].upper == "AS":
+        del behind[0]
+    if behind and behind[0].upper != "WHERE" and behind[0].name is not None:
+        del behind[0]
+    if behind and behind[0].upper != "WHERE":
+        return False
+    return BEYOND_ROWS.isdisjoint(word.upper for word in (*selected, *behind))
+
+
+def _inside_wrapping(words: Sequence[Token], table: str) -> tuple[Sequence[Token], str]:
+    """The query inside of what `with_views` makes of one frame, and the name of the frame in it."""
+    shape = [word.text.upper() if word.kind != "quoted" else "" for word in words[:10]]
+    wraps = shape == ["WITH", "", "AS", "(", "SELECT", "*", "FROM", table.upper(), ")", "("]
+    return (words[10:-1], words[1].text.lower()) if wraps else (words, table)
+
+
 def _without_semicolon(text: str) -> str:
     words = tokens(text)
     last = words[-1] if words else None
@@ -271,23 +308,30 @@ def with_arguments(text: str, arguments: Mapping[str, Any] | Sequence[Any]) -> s
     """
     named: Mapping[Any, Any] = arguments if isinstance(arguments, Mapping) else dict(enumerate(arguments))
     found, end = list[str](), 0
-    for key, start, stop in _markers(tokens(text)):
-        if key in named:
-            found += [text[end:start], literal(named[key])]
-            end = stop
+    for names, starts, stops in markers(tokens(text)):
+        given = next(((name, stop) for name, stop in zip(names, stops, strict=True) if name in named), None)
+        if given:
+            found += [text[end:starts], literal(named[given[0]])]
+            end = given[1]
     return "".join((*found, text[end:]))
 
 
-def _markers(words: Sequence[Token]) -> Iterator[tuple[str | int, int, int]]:
-    """Each `?` by its place and each `:name` by its name; `a::int` and the path in `a:b` are none."""
+def markers(words: Sequence[Token]) -> Iterator[tuple[tuple[str | int, ...], int, tuple[int, ...]]]:
+    """Each `?` by its place and each `:name` by its name, where it begins and ends; `a::int` and the path in `a:b` are
+    none. `:one.two` may be called that, or be a part of what `:one` stands for, so it has both names and ends.
+    """
     places = count()
-    for before, token, after in zip((None, *words), words, (*words[1:], None), strict=False):
+    for at, token in enumerate(words):
+        before, after = words[at - 1] if at else None, words[at + 1] if at + 1 < len(words) else None
         if token.text == "?" and token.kind == "mark":
-            yield next(places), token.start, token.end
+            yield (next(places),), token.start, (token.end,)
         elif token.text == ":" and after and after.kind == "word" and after.start == token.end:
             joined = before is not None and before.end == token.start and before.text not in ("(", ",", "=", "<", ">")
             if not joined:
-                yield after.text, token.start, after.end
+                dotted = words[at + 2 : at + 4]
+                longer = [dotted[1]] if len(dotted) == 2 and dotted[0].text == "." and dotted[1].kind == "word" else []
+                names = (*(f"{after.text}.{part.text}" for part in longer), after.text)
+                yield names, token.start, (*(part.end for part in longer), after.end)
 
 
 def literal(value: Any) -> str:

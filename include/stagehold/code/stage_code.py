@@ -53,7 +53,7 @@ UNREADABLE = (CannotFollow, SyntaxError, ValueError, OSError, RecursionError)
 DYNAMIC_IMPORTS = ("importlib", "runpy", "pkgutil", "builtins", "sys.modules", "sys.path", "sys._getframe")
 OF_THE_INTERVAL = frozenset({"interval", "logical_date", "seed"})  # what a context says of it
 LOOKS_AT_EVERYTHING = frozenset({"getattr", "vars", "asdict", "astuple", "__dict__"})
-SILENT = "# stagehold: deterministic"
+SILENT = "stagehold: deterministic"  # in a comment of Python or SQL
 IN_SQL = re.compile(r"\b([a-z_]\w*)\s*\(|\b(limit)\s+\d|\b((?:current|local)\w*)\b", re.IGNORECASE)
 
 

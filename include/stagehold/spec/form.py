@@ -21,7 +21,14 @@ from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
 class StageForm(StageSettings):
     job: str | None = None
-    """The stage function, as `module:function` below the project. Needed. Example: `job: jobs.sales:totals`"""
+    """The stage function, as `module:function` below the project. Needed, but where there is `sql`.
+    Example: `job: jobs.sales:totals`"""
+
+    sql: str | None = None
+    """A file of SQL below the project in place of a `job`: its last statement is the output. It finds its frames as
+    `source`, or by the names of its inputs, and `:interval`, `:logical_date` and `:params.NAME` by a colon; see
+    declare.md.
+    Example: `sql: sql/clean.sql`"""
 
     source: SourceForm | None = None
     """What a stage without inputs reads; see the fields of `source`.

@@ -285,6 +285,11 @@ class Stage(StageSettings):
         return self.uid or self.name
 
     @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of the frames that its function is called with, which a query of it finds them by."""
+        return ("source",) if self.source else tuple(edge.stage for edge in self.inputs)
+
+    @property
     def states(self) -> tuple[StateShape, ...]:
         """What it keeps from interval to interval, as checkpoints describe it."""
         return tuple(

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from stagehold.code.sql_text import selects_row_by_row
 from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.plan.determinism.operations import RULES, uses_in_sql
@@ -180,6 +181,9 @@ def is_row_wise(frame: DataFrame, given: DataFrame) -> bool:
     relation, below = plan_message(frame), plan_ids([given])
     while relation.common.plan_id not in below:
         kind = relation.WhichOneof("rel_type")
+        if kind == "with_relations" and _is_plain_query(relation.with_relations):
+            relation = relation.with_relations.references[0].subquery_alias.input
+            continue
         if kind not in ROW_BY_ROW:
             return False
         body = getattr(relation, kind)
@@ -187,6 +191,14 @@ def is_row_wise(frame: DataFrame, given: DataFrame) -> bool:
             return False
         relation = body.input
     return True
+
+
+def _is_plain_query(wrapped: Any) -> bool:
+    """Whether a text of SQL makes each row of its only frame from one row of it."""
+    text = str(wrapped.root.sql.query)
+    names = [reference.subquery_alias.alias for reference in wrapped.references]
+    single = len(names) == 1 and selects_row_by_row(text, names[0])
+    return single and not any(use.name in RULES for use in uses_in_sql(text))
 
 
 def _is_plain(expression: Any) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.code.project import functions, load_module
+from stagehold.code.sql_job import is_sql
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
 from stagehold.plan.restart.error_facts import failures_in, raised_in_worker
 from stagehold.plan.restart.python_traceback import TracedFrame
@@ -55,6 +56,7 @@ RAGGED = (
 )
 SAID_OTHERWISE = {"CANNOT_INFER_EMPTY_SCHEMA": NO_ROWS, "NUM_COLUMNS_MISMATCH": RAGGED}
 NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
+IN_SQL = re.compile(r"\bline (?P<line>\d+),? pos \d+")
 LONGEST = 400  # letters of one error in a text for people; the trace has them all
 
 
@@ -149,7 +151,7 @@ def _place(stage: Stage, project: Path, error: Exception) -> str:
         file = _in_project(frame.file, project)
         if file is not None:
             return f"{file}:{frame.line}" + (f", in {frame.function}" if frame.function else "")
-    return _function_place(stage, project)
+    return _function_place(stage, project, error)
 
 
 def _driver_frames(error: Exception) -> Iterator[TracedFrame]:
@@ -188,9 +190,13 @@ def _in_project(file: str, project: Path) -> str | None:
     return None if foreign or not path.is_file() else path.relative_to(project).as_posix()
 
 
-def _function_place(stage: Stage, project: Path) -> str:
+def _function_place(stage: Stage, project: Path, error: Exception) -> str:
+    """Where the stage's function begins; of a query the line that Spark names."""
     module, _, name = stage.job.partition(":")
     found = load_module(module, project)
+    if is_sql(module):
+        line = IN_SQL.search(str(error))
+        return f"{module}:{line['line']}" if line else module
     function = functions(found).get(name) if found else None
     if found is None or function is None:
         return stage.job

@@ -65,10 +65,10 @@ def _refuse_undeclared_reads(pipeline: Pipeline, plan: ResumePlan, settings: Set
     """What the text of the code does not show is found when it is called."""
     project, roots = Path(settings.project), SourceRoots.of(settings)
     reads = {stage: pipeline.reads_of(pipeline.stage(stage)) for stage in plan.stages_that_compute()}
+    strict = {pipeline.stage(name): own for name, own in reads.items() if own.undeclared is Undeclared.STRICT}
     found = {
-        stage: undeclared(side_reads(pipeline.stage(stage).job, project), declared, roots)
-        for stage, declared in reads.items()
-        if declared.undeclared is Undeclared.STRICT
+        stage.name: undeclared(side_reads(stage.job, project, stage.frames), declared, roots)
+        for stage, declared in strict.items()
     }
     refused = {stage: some for stage, some in found.items() if some}
     if refused:

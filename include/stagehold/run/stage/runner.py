@@ -171,7 +171,7 @@ class StageRunner:
         for name, seen in self._frames.reads.items():
             stage = self._reading.pipeline.stage(name)
             declared = self._reading.pipeline.reads_of(stage)
-            found = undeclared([*side_reads(stage.job, project), *seen], declared, roots)
+            found = undeclared([*side_reads(stage.job, project, stage.frames), *seen], declared, roots)
             if found and declared.undeclared is Undeclared.STRICT:
                 refused[name] = found
                 continue

@@ -14,7 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
+from stagehold.code.sql_job import is_sql
 from stagehold.spark.connect import take_active_session_from
+from stagehold.spark.session.query_function import query_function
 from stagehold.spark.session.worker import is_importing
 
 if TYPE_CHECKING:
@@ -55,9 +57,11 @@ def send_archive(spark: SparkSession, archive: ProjectArchive) -> None:
 
 def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
     """What ``module:function`` names, as its file was when the session's code was sent, or later."""
+    module, _, name = job.partition(":")
+    if is_sql(module):
+        return query_function(project / module)
     if str(project) not in sys.path:
         sys.path.insert(0, str(project))
-    module, _, name = job.partition(":")
     function = getattr(importlib.import_module(module), name)
     _note_imported(project)
     return function  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stagehold.code.sql_job import job_of
 from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
 from stagehold.model.keys.key_groups import default_max_parallelism
 from stagehold.settings import Settings
@@ -127,7 +128,7 @@ def _stage(name: str, draft: Draft) -> Stage:
         {
             **{field: getattr(stage, field) for field in StageSettings.model_fields},
             "name": name,
-            "job": stage.job,
+            "job": stage.job or job_of(stage.sql or ""),
             "source": None
             if stage.source is None
             else Source.model_validate(stage.source.model_dump(mode="json", exclude_unset=True)),

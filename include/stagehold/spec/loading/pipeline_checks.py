@@ -19,6 +19,7 @@ from stagehold.spec.loading.edges import check_edges, check_state
 from stagehold.spec.loading.named_code import check_failures, check_notifiers, job_problem
 from stagehold.spec.loading.refused_texts import check_variables, refusal_of
 from stagehold.spec.loading.source_checks import check_reads, check_source
+from stagehold.spec.loading.sql_checks import check_sql
 from stagehold.spec.loading.task_checks import check_airflow
 from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
 from stagehold.spec.settings.fields import written_name
@@ -194,16 +195,21 @@ def _check_work(draft: Draft, name: str) -> Iterator[Problem]:
 
 def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
     stage, path = draft.stages[name], ("stages", name)
-    if draft.is_broken(*path, "job"):
+    if draft.is_broken(*path, "job") or draft.is_broken(*path, "sql"):
         return
-    frames = ("source",) if stage.source else tuple(stage.inputs)
+    if stage.sql is not None and stage.job is not None:
+        yield Problem((*path, "sql"), f"{show(stage.sql)} beside the job {stage.job}", "either a job or sql")
+        return
+    given = ("source",) if stage.source else tuple(stage.inputs)
     certain = (
         not draft.is_broken(*path, "source")
         and not draft.is_doubtful(*path, "inputs")
         and set(stage.inputs) <= set(draft.declared)
     )
-    problem = job_problem(stage.job or "", frames if frames and certain else None, draft.project)
-    if problem is not None:
+    frames = given if given and certain else None
+    if stage.sql is not None:
+        yield from check_sql(draft, name, stage.sql, frames)
+    elif problem := job_problem(stage.job or "", frames, draft.project):
         yield Problem((*path, "job"), *problem)
 
 

@@ -1,0 +1,110 @@
+"""A job that is a file of SQL: `sql/clean.sql`, read as a module of Python whose one function runs its statements.
+
+So whatever reads code of Python reads it, too: its key, its calls, what it reads beside its inputs, with the file's own
+lines.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from stagehold.code.sql_text import markers, tokens
+
+SUFFIX = ".sql"
+FUNCTION = "query"
+INTERVAL, LOGICAL_DATE, PARAMS = "interval", "logical_date", "params."
+OF_THE_RUN = (INTERVAL, LOGICAL_DATE)
+
+
+class SqlText(str):
+    """A text in a tree of Python. Texts of the same words are the same code."""
+
+    __slots__ = ()
+
+    @property
+    def words(self) -> str:
+        return " ".join(self[token.start : token.end] for token in tokens(self))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One of a file's statements, and the line on which it begins."""
+
+    text: str
+    line: int
+
+    @property
+    def in_its_line(self) -> str:
+        """As Spark has to be given it, so that lines in Spark's errors are lines of the file."""
+        return "\n" * (self.line - 1) + self.text
+
+
+def job_of(file: str) -> str:
+    """What a stage's `sql` is as a job."""
+    return f"{file}:{FUNCTION}"
+
+
+def is_sql(module: str) -> bool:
+    return module.endswith(SUFFIX)
+
+
+def statements(text: str) -> tuple[Statement, ...]:
+    """Those between the semicolons, without what only has comments."""
+    return tuple(_statements(text))
+
+
+def _statements(text: str) -> Iterator[Statement]:
+    words = tokens(text)
+    while words:
+        own = tuple(takewhile(lambda token: token.text != ";" or token.kind != "mark", words))
+        if own:
+            start = own[0].start
+            yield Statement(text[start : own[-1].end], text[:start].count("\n") + 1)
+        words = words[len(own) + 1 :]
+
+
+def names_of_markers(text: str) -> tuple[str, ...]:
+    """What stands behind a colon, as `interval` and `params.limit`, and `?` for what has no name."""
+    found = (names[0] for names, _, _ in markers(tokens(text)))
+    return tuple(dict.fromkeys(name if isinstance(name, str) else "?" for name in found))
+
+
+def bound_values(interval: str, logical_date: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What markers stand for."""
+    return {INTERVAL: interval, LOGICAL_DATE: logical_date, **{f"{PARAMS}{name}": params[name] for name in params}}
+
+
+def tree_of(text: str) -> ast.Module:
+    """The module of Python that does what the file says. Its nodes stand on the first line, as the text does."""
+    looks = [f"ctx.{name}" for name in OF_THE_RUN if name in names_of_markers(text)]
+    source = "\n".join(
+        (
+            "from pyspark.sql import SparkSession",
+            "from stagehold import stage",
+            "@stage",
+            f"def {FUNCTION}(ctx, **frames):",
+            f"    return SparkSession.getActiveSession().sql('', {', '.join(looks)})",
+        )
+    )
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            node.value = SqlText(text)
+        if isinstance(node, ast.stmt | ast.expr):
+            node.lineno = node.end_lineno = 1
+    function = tree.body[-1]
+    assert isinstance(function, ast.FunctionDef)
+    function.end_lineno = text.count("\n") + 1
+    if comment := _comment(text.splitlines()):
+        function.body.insert(0, ast.Expr(ast.Constant(comment), lineno=1, col_offset=0))
+    return tree
+
+
+def _comment(lines: Iterable[str]) -> str:
+    """What the file says of itself before its first statement."""
+    first = takewhile(lambda line: line.startswith("--"), (line.strip() for line in lines))
+    return "\n".join(line.lstrip("-").strip() for line in first)

@@ -1,0 +1,73 @@
+"""What a stage may say of its file of SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stagehold.errors import InvalidSpec
+from stagehold.spec.loading.loader import build_pipeline
+from stagehold.spec.pipeline import Pipeline
+
+SOURCE = {"kind": "parquet", "path": "x", "splits": 2}
+GOOD = "SELECT n FROM source"
+
+
+def build(folder: Path, text: str = GOOD, **fields: Any) -> Pipeline:
+    (folder / "sql").mkdir()
+    (folder / "sql" / "orders.sql").write_text(text)
+    stage = {"sql": "sql/orders.sql", "source": SOURCE, **fields}
+    return build_pipeline(
+        {"pipeline": "small", "params": {"most": 3}, "stages": {"orders": stage}}, project=folder, suites=folder
+    )
+
+
+def test_a_file_of_sql_is_a_job(tmp_path):
+    text = "-- All of them\nSELECT n, :interval, :params.most, :params.least FROM source;"
+    stage = build(tmp_path, text, params={"least": 1}).stage("orders")
+    assert (stage.job, stage.frames) == ("sql/orders.sql:query", ("source",))
+
+
+REFUSED = [
+    pytest.param(GOOD, {"sql": "sql/order.sql"}, "'sql/order.sql', which is not there", "did you mean sql/orders.sql?"),
+    pytest.param(GOOD, {"sql": "../x.sql"}, "'../x.sql'", "a file of SQL below the project, such as sql/clean.sql"),
+    pytest.param(GOOD, {"sql": "/x.sql"}, "'/x.sql'", "a file of SQL below the project"),
+    pytest.param(GOOD, {"sql": "SELECT 1"}, "'SELECT 1'", "a file of SQL below the project"),
+    pytest.param(GOOD, {"job": "work:orders"}, "beside the job work:orders", "either a job or sql"),
+    pytest.param("-- nothing\n;", {}, "without a statement", "a query"),
+    pytest.param(
+        f"{GOOD};\nSET a = 1", {}, "SET at the end of sql/orders.sql, line 2", "a query as the last statement"
+    ),
+    pytest.param(f"INSERT INTO t\n{GOOD};\n{GOOD}", {}, "INSERT in sql/orders.sql, line 1", "`effects: allowed`"),
+    pytest.param("SELECT :intervall FROM source", {}, ":intervall in", "did you mean interval?"),
+    pytest.param("SELECT :params.x FROM source", {}, ":params.x in", "params.most"),
+    pytest.param("SELECT ? FROM source", {}, "? in sql/orders.sql", "behind a colon: interval"),
+    pytest.param("SELECT n FROM orders", {}, "which does not name source", "a query of source"),
+    pytest.param(
+        GOOD,
+        {"state": {"totals": {"key": "n", "columns": {"n": "bigint"}}}},
+        "beside `state`",
+        "a function of Python",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "fields", "given", "allowed"), REFUSED)
+def test_what_cannot_be_run_is_told_with_its_field_and_what_is_allowed(tmp_path, text, fields, given, allowed):
+    with pytest.raises(InvalidSpec) as refused:
+        build(tmp_path, text, **fields)
+    said = str(refused.value)
+    assert "stages.orders.sql" in said
+    assert given in said
+    assert allowed in said
+
+
+def test_a_stage_that_may_write_may_do_so_in_sql(tmp_path):
+    assert build(tmp_path, f"INSERT INTO t {GOOD};\n{GOOD}", effects="allowed").stage("orders").job
+
+
+def test_a_stage_needs_a_job_or_sql(tmp_path):
+    with pytest.raises(InvalidSpec, match=r"stages.orders.job.*module:function"):
+        build(tmp_path, sql=None)
