@@ -81,7 +81,7 @@ def with_example(form, example):
     place = declared
     for part in ("stages", "orders") if form is StageForm and "source" in given else PLACES[form]:
         place = place.setdefault(part, {})
-    place.update(given)
+    place.update({**given, "job": None} if "sql" in given else given)
     return declared
 
 
@@ -92,6 +92,8 @@ def test_each_example_has_its_field_and_is_taken_by_the_loader(form, name, examp
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "sales.py").write_text(JOBS)
     (tmp_path / "jobs" / "alerts.py").write_text("def tell(context): ...\n")
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "sql" / "clean.sql").write_text("SELECT * FROM orders")
     (tmp_path / "totals.yaml").write_text("suite: totals\nexpectations: []\n")
     assert name in yaml.safe_load(f"{{{example}}}")
     pipeline = build_pipeline(with_example(form, example), project=tmp_path, suites=tmp_path)

@@ -27,11 +27,13 @@ class SqlText(str):
 
     @property
     def words(self) -> str:
-        return " ".join(self[token.start : token.end] for token in tokens(self))
+        return "; ".join(
+            " ".join(each.text[token.start : token.end] for token in tokens(each.text)) for each in statements(self)
+        )
 
 
 @dataclass(frozen=True)
-class Statement:
+class WrittenStatement:
     """One of a file's statements, and the line on which it begins."""
 
     text: str
@@ -52,18 +54,18 @@ def is_sql(module: str) -> bool:
     return module.endswith(SUFFIX)
 
 
-def statements(text: str) -> tuple[Statement, ...]:
+def statements(text: str) -> tuple[WrittenStatement, ...]:
     """Those between the semicolons, without what only has comments."""
     return tuple(_statements(text))
 
 
-def _statements(text: str) -> Iterator[Statement]:
+def _statements(text: str) -> Iterator[WrittenStatement]:
     words = tokens(text)
     while words:
         own = tuple(takewhile(lambda token: token.text != ";" or token.kind != "mark", words))
         if own:
             start = own[0].start
-            yield Statement(text[start : own[-1].end], text[:start].count("\n") + 1)
+            yield WrittenStatement(text[start : own[-1].end], text[:start].count("\n") + 1)
         words = words[len(own) + 1 :]
 
 

@@ -64,11 +64,14 @@ def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings)
 def _refuse_undeclared_reads(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:
     """What the text of the code does not show is found when it is called."""
     project, roots = Path(settings.project), SourceRoots.of(settings)
-    reads = {stage: pipeline.reads_of(pipeline.stage(stage)) for stage in plan.stages_that_compute()}
-    strict = {pipeline.stage(name): own for name, own in reads.items() if own.undeclared is Undeclared.STRICT}
+    strict = [
+        (stage, declared)
+        for stage in map(pipeline.stage, plan.stages_that_compute())
+        if (declared := pipeline.reads_of(stage)).undeclared is Undeclared.STRICT
+    ]
     found = {
         stage.name: undeclared(side_reads(stage.job, project, stage.frames), declared, roots)
-        for stage, declared in strict.items()
+        for stage, declared in strict
     }
     refused = {stage: some for stage, some in found.items() if some}
     if refused:

@@ -36,7 +36,7 @@ def query_function(path: Path) -> Callable[..., DataFrame]:
 
 
 def _one_query(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """pyspark takes frames by names in braces, so that the text's own braces are doubled."""
+    """pyspark takes frames by names in braces, so the text's own are doubled."""
     used = {name: f"frame_{number}" for number, name in enumerate(frames) if name in names_in(text)}
     if not used:
         return spark.sql(text)

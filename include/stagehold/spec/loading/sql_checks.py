@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from stagehold.code.sql_job import OF_THE_RUN, PARAMS, SUFFIX, Statement, is_sql, names_of_markers, statements
+from stagehold.code.sql_job import OF_THE_RUN, PARAMS, SUFFIX, WrittenStatement, is_sql, names_of_markers, statements
 from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import StageForm, show, suggest
@@ -40,7 +40,9 @@ def _files(missing: Path) -> Iterator[Path]:
     return missing.parent.glob(f"*{SUFFIX}")
 
 
-def _check_statements(path: FieldPath, file: str, found: Sequence[Statement], effects: Effects) -> Iterator[Problem]:
+def _check_statements(
+    path: FieldPath, file: str, found: Sequence[WrittenStatement], effects: Effects
+) -> Iterator[Problem]:
     if not found:
         yield Problem(path, f"{show(file)} without a statement", "a query, such as SELECT * FROM source")
         return
