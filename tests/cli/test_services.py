@@ -14,7 +14,8 @@ from stagehold.local.local_services import local_services
 from stagehold.local.state import ServiceFailure, ServicePhase, ServiceState, SupervisorState, write_state
 from stagehold.settings import Settings
 from stagehold.spark.processes import identify
-from stagehold.spark.server.server_record import using
+from stagehold.spark.server.server_record import ServerState, using
+from stagehold.spark.server.server_record import write_state as keep_server
 
 SERVICE = ServiceState("scheduler", ServicePhase.RUNNING, "http://127.0.0.1:1", 2, "2026-01-02T03:04:05+00:00", 77, 88)
 
@@ -105,11 +106,14 @@ def test_status_says_who_uses_the_spark_server(settings: Settings) -> None:
     assert json.loads(invoke("status", "--json").stdout)["spark_users"] == []
 
 
-def test_a_server_that_runs_use_is_not_started_a_second_time(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stagehold.local.control.running_server", lambda settings: object())
-    with using(settings, "run toy/1"):
+def test_a_server_that_runs_use_is_not_started_a_second_time(settings: Settings) -> None:
+    own = identify(os.getpid())
+    assert own is not None
+    with socket.socket() as listening, using(settings, "run toy/1"):
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        keep_server(settings, ServerState(own.pid, own.started, port, "", "", "", own.pid, own.started, kept_up=False))
         refused = invoke("up")
     assert refused.exit_code == 1
     assert f"run toy/1 (process {os.getpid()})" in " ".join(refused.stderr.split())

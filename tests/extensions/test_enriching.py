@@ -11,9 +11,9 @@ from tests.run.checkpoints.paper_run import LEFT, PaperRun
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
-from stagehold.extensions import enriching
-from stagehold.extensions.enriching import ENRICHERS
+from stagehold.extensions.enriching import ENRICHERS, FailedAttempt, labels_of
 from stagehold.extensions.installed import installed
+from stagehold.model.records import FailureClass
 
 LABELS = """\
 import time
@@ -36,23 +36,33 @@ def hangs(failed):
 
 
 @pytest.fixture
-def failing(tmp_path, monkeypatch):
-    """A run of which an attempt has failed while these enrichers were installed."""
+def enrichers(tmp_path, monkeypatch):
+    """Installs a package that offers these enrichers."""
 
-    def fail(*names: str) -> PaperRun:
+    def offer(*names: str) -> None:
         (tmp_path / "packages").mkdir()
         offered = {name: f"labels_of_teams:{name}" for name in names}
         install(tmp_path / "packages", "labels_of_teams", LABELS, {ENRICHERS: offered})
+
+    installed.cache_clear()
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    yield offer
+    installed.cache_clear()
+    sys.modules.pop("labels_of_teams", None)
+
+
+@pytest.fixture
+def failing(tmp_path, enrichers):
+    """A run of which an attempt has failed while these enrichers were installed."""
+
+    def fail(*names: str) -> PaperRun:
+        enrichers(*names)
         run = PaperRun.make(tmp_path, (LEFT,))
         with pytest.raises(ZeroDivisionError):
             run.work(LEFT, lambda stage, wave: 1 // 0)
         return run
 
-    installed.cache_clear()
-    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
-    yield fail
-    installed.cache_clear()
-    sys.modules.pop("labels_of_teams", None)
+    return fail
 
 
 def test_labels_are_kept_with_the_failure_and_shown(failing, monkeypatch):
@@ -68,16 +78,16 @@ def test_labels_are_kept_with_the_failure_and_shown(failing, monkeypatch):
     assert told["labels"] == dict(attempt.labels)
 
 
-def test_one_that_raises_is_logged_and_the_others_count(failing, caplog):
+def test_an_enricher_that_raises_is_logged_and_the_others_count(failing, caplog):
     (attempt,) = failing("raises", "team").attempts
     assert attempt.labels == {"team": "team of left"}
     assert "failure enricher raises failed" in caplog.text
 
 
-def test_one_that_hangs_holds_nobody_up(failing, monkeypatch, caplog):
-    monkeypatch.setattr(enriching, "PATIENCE_SECONDS", 0.5)
-    (attempt,) = failing("team", "hangs").attempts
-    assert attempt.labels == {"team": "team of left"}
+def test_an_enricher_that_hangs_holds_nobody_up(enrichers, caplog):
+    enrichers("team", "hangs")
+    failed = FailedAttempt("r1", "paper", "day", "left", FailureClass.ENVIRONMENT, "system", ZeroDivisionError())
+    assert labels_of(failed, patience=0.5) == {"team": "team of left"}
     assert "failure enrichers took more than 0.5 s" in caplog.text
 
 

@@ -5,7 +5,7 @@ pyarrow writes the files, so that commits can be tested in milliseconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -29,6 +29,25 @@ INTERVAL = "2026-11-20"
 Rows = Sequence[tuple[str, int]]
 
 
+class InterruptedCommitter(StagedCommitter):
+    """Does what waits, one after the other, each time it has opened and checked a table and is about to commit."""
+
+    def __init__(self, *waiting: Callable[[], object]) -> None:
+        self.waiting = list(waiting)
+
+    def append_nothing(self, *facts: Any) -> None:
+        self._let_others()
+        super().append_nothing(*facts)
+
+    def replace_partitions(self, *facts: Any) -> None:
+        self._let_others()
+        super().replace_partitions(*facts)
+
+    def _let_others(self) -> None:
+        if self.waiting:
+            self.waiting.pop(0)()
+
+
 @dataclass(frozen=True)
 class PaperTable:
     """One attempt's view of a table with the columns name and amount."""
@@ -36,6 +55,7 @@ class PaperTable:
     location: TableLocation
     epoch: int = 1
     cut_into: int = 100
+    committer: StagedCommitter = StagedCommitter()  # noqa: RUF009 - it has no state
 
     @staticmethod
     def own(folder: str) -> PaperTable:
@@ -88,7 +108,7 @@ class PaperTable:
         )
 
     def publish(self, rows: Mapping[int, Rows], number: int = 1) -> list[PartitionRecord]:
-        return records(self.location, StagedCommitter().publish(self.location, self.wave(rows, number)))
+        return records(self.location, self.committer.publish(self.location, self.wave(rows, number)))
 
     def seen(self) -> list[tuple[Any, ...]]:
         """What any Delta reader sees in the newest version: (interval, partition, name, amount)."""
@@ -101,6 +121,15 @@ class PaperTable:
     @property
     def version(self) -> int:
         return self.handle().version()
+
+
+def lose_commits(table: PaperTable) -> None:
+    """Have the table's log be a checkpoint, whose commits cannot be read any more."""
+    table.handle().create_checkpoint()
+    log = files_at(f"{table.location.uri}/_delta_log")
+    for name in [f"{version:020d}.json" for version in range(table.version + 1)]:
+        log.remove([name])
+        log.create(name, b"not to be read")
 
 
 SCHEMA = json.dumps(  # as Spark writes it into its files, for whoever reads no others

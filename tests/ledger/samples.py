@@ -14,6 +14,8 @@ from typing import Any
 from pyspark.cloudpickle import CloudPickler
 
 from stagehold.errors import StageholdError
+from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.history import WithoutOldFiles
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
@@ -114,6 +116,13 @@ def stage_verdict(fingerprint: str = "content", **facts: Any) -> StageVerdict:
 
 def event(text: str, run_id: str = "run-1") -> Event:
     return Event(run_id, "reuse", "joined", text, START)
+
+
+def impatient_ledger(url: str, lock_seconds: float) -> Ledger:
+    """A ledger whose transactions wait for another one's lock no longer than that."""
+    database = Database(url, lock_seconds=lock_seconds)
+    migrate(database)
+    return Ledger(database)
 
 
 class WorkPickler(CloudPickler):

@@ -7,10 +7,9 @@ import threading
 import time
 
 import pytest
+from tests.ledger.samples import impatient_ledger
 
 from stagehold.errors import Fenced, LeaseHeld, LeaseLost
-from stagehold.ledger import Ledger
-from stagehold.ledger.database import engine
 from stagehold.ledger.leases import Heartbeat
 
 pytestmark = pytest.mark.slow
@@ -19,10 +18,9 @@ NAME = "sales/2024-01-01/joined"
 
 
 @pytest.fixture
-def quick(tmp_path, monkeypatch):
+def quick(tmp_path):
     """A ledger on SQLite whose transactions give up a lock quickly, and a way to lock it."""
-    monkeypatch.setattr(engine, "LOCK_SECONDS", 0.02)
-    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+    ledger = impatient_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", 0.02)
     locker = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None, check_same_thread=False, timeout=5)
     yield ledger, locker
     locker.close()

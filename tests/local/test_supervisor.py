@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import AlreadyUp, ServicesFailed
-from stagehold.local import supervisor as module
 from stagehold.local.state import ServicePhase, read_state
 from stagehold.local.supervisor import RestartPolicy, Supervisor
 from stagehold.settings import Settings
@@ -51,8 +50,7 @@ class Sleeper:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(module, "prepare_database", lambda settings: None)
+def settings(tmp_path: Path) -> Settings:
     return Settings(home=str(tmp_path))
 
 

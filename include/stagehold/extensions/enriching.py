@@ -30,7 +30,7 @@ class FailedAttempt:
     error: BaseException
 
 
-def labels_of(failed: FailedAttempt) -> Mapping[str, str]:
+def labels_of(failed: FailedAttempt, patience: float = PATIENCE_SECONDS) -> Mapping[str, str]:
     """A label from each enricher that has one; its name is that of the entry point. An enricher that raises, or is not
     done in time, is logged and adds nothing. One that never ends goes on in a thread that dies with the process.
     """
@@ -39,9 +39,9 @@ def labels_of(failed: FailedAttempt) -> Mapping[str, str]:
     if enrichers:
         asking = threading.Thread(target=_ask_all, args=(enrichers, failed, found), daemon=True)
         asking.start()
-        asking.join(PATIENCE_SECONDS)
+        asking.join(patience)
         if asking.is_alive():
-            log.warning("failure enrichers took more than %s s; what they have said is kept", PATIENCE_SECONDS)
+            log.warning("failure enrichers took more than %s s; what they have said is kept", patience)
     return dict(found)
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties
 from deltalake.exceptions import CommitFailedError
-from tests.lake.paper_table import INTERVAL, PaperTable
+from tests.lake.paper_table import INTERVAL, InterruptedCommitter, PaperTable
 
 from stagehold.errors import CommitContested, Fenced, StageContractBroken
 from stagehold.lake.commit import committed as commit_module
@@ -60,22 +60,6 @@ def table(request: pytest.FixtureRequest, place: str) -> PaperTable:
 @pytest.fixture
 def published(tmp_path: Path) -> PaperTable:
     return PaperTable.published(str(tmp_path))
-
-
-@pytest.fixture
-def before_commit(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Callable[[], object]]]:
-    """Each function in the list is called once, after a handle was opened and checked and before it commits."""
-    waiting: list[Callable[[], object]] = []
-    original = DeltaTable.create_write_transaction
-
-    def interrupted(self, *args, **kwargs):
-        if waiting:
-            waiting.pop(0)()
-        return original(self, *args, **kwargs)
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", interrupted)
-    yield waiting
-    assert not waiting
 
 
 def seen(table: PaperTable) -> list[tuple[int, str, int]]:
@@ -160,20 +144,22 @@ def test_a_zombie_that_publishes_after_the_fence_changes_nothing(table):
     assert (table.version, seen(table)) == (1, [])
 
 
-def test_a_zombie_whose_handle_is_older_than_the_fence_changes_nothing(table, before_commit):
+def test_a_zombie_whose_handle_is_older_than_the_fence_changes_nothing(table):
     late = table.wave({0: [A]})
-    before_commit.append(lambda: fence(table.location, Claim(2, "newer")))
+    zombie = InterruptedCommitter(lambda: fence(table.location, Claim(2, "newer")))
     with pytest.raises(Fenced):
-        publish(table.location, late)
+        zombie.publish(table.location, late)
+    assert not zombie.waiting
     assert (table.version, seen(table)) == (1, [])
 
 
-def test_a_zombie_whose_handle_is_older_than_another_attempts_commit_changes_nothing(table, before_commit):
+def test_a_zombie_whose_handle_is_older_than_another_attempts_commit_changes_nothing(table):
     late = table.wave({0: [A]})
     newer = table.next_epoch().wave({0: [B]})
-    before_commit += [lambda: publish(table.location, newer)]
+    zombie = InterruptedCommitter(lambda: publish(table.location, newer))
     with pytest.raises(Fenced):
-        publish(table.location, late)
+        zombie.publish(table.location, late)
+    assert not zombie.waiting
     assert seen(table) == [(0, *B)]
 
 
@@ -243,15 +229,15 @@ def test_a_commit_that_is_repeated_is_there_once(table):
     assert (table.version, seen(table)) == (1, [(0, *A)])
 
 
-def test_a_commit_that_landed_though_it_failed_is_recognised(table, monkeypatch):
-    original = DeltaTable.create_write_transaction
+def test_a_commit_that_landed_though_it_failed_is_recognised(table):
+    class Unheard(StagedCommitter):
+        """Its commits land, and nobody hears of it."""
 
-    def lands_and_fails(self, *args, **kwargs):
-        original(self, *args, **kwargs)
-        raise CommitFailedError("the answer got lost")
+        def replace_partitions(self, *facts: Any) -> None:
+            super().replace_partitions(*facts)
+            raise CommitFailedError("the answer got lost")
 
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", lands_and_fails)
-    assert [record.version for record in table.publish({0: [A]})] == [1]
+    assert [record.version for record in replace(table, committer=Unheard()).publish({0: [A]})] == [1]
     assert (table.version, seen(table)) == (1, [(0, *A)])
 
 
@@ -264,13 +250,15 @@ def test_a_repeated_commit_is_found_behind_many_others(published):
 
 
 def test_a_commit_that_never_gets_through_says_so(table, monkeypatch):
-    def loses(self, *args, **kwargs):
-        raise CommitFailedError("somebody else was first")
+    class Loser(StagedCommitter):
+        """Somebody else is always faster."""
 
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", loses)
+        def replace_partitions(self, *facts: Any) -> None:
+            raise CommitFailedError("somebody else was first")
+
     monkeypatch.setattr(tokens, "PAUSE_SECONDS", 0)
     with pytest.raises(CommitContested, match=r"failed 20 times .* somebody else was first"):
-        table.publish({0: [A]})
+        replace(table, committer=Loser()).publish({0: [A]})
 
 
 # Intervals of one published table
@@ -285,11 +273,10 @@ def test_intervals_do_not_replace_or_fence_each_other(published):
     assert published.seen() == [(INTERVAL, 0, *C), ("2026-11-21", 0, *B), ("2026-11-21", 1, *C)]
 
 
-def test_two_intervals_that_commit_at_the_same_moment_both_succeed(published, before_commit):
+def test_two_intervals_that_commit_at_the_same_moment_both_succeed(published):
     other = published.on("2026-11-21")
     wave = published.wave({0: [A]})
-    before_commit += [lambda: other.publish({0: [B]})]
-    version = publish(published.location, wave)
+    version = InterruptedCommitter(lambda: other.publish({0: [B]})).publish(published.location, wave).version
     assert published.seen() == [(INTERVAL, 0, *A), ("2026-11-21", 0, *B)]
     assert [(found, one.wave) for found, one in committed(published.location)] == [(version, 1)]
 

@@ -7,8 +7,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 from tests.lake.paper_table import records
 from tests.lake.stagehand import Stagehand
 
@@ -226,21 +228,39 @@ def by_spark(hand: Stagehand) -> Stagehand:
     return with_committer(hand, "delta_spark").prepare()
 
 
-def test_a_zombie_in_the_middle_of_a_write_by_spark_changes_nothing(by_spark, monkeypatch):
+class SlowCommitter(DeltaSparkCommitter):
+    """Spark takes seconds to read the rows that it writes."""
+
+    def __init__(self, hand: Stagehand) -> None:
+        super().__init__(hand.spark, hand.location, only_writer=True)
+        self.began = threading.Event()
+
+    def staged_rows(self, *arguments: Any) -> DataFrame:
+        self.began.set()
+        rows = super().staged_rows(*arguments)
+        return rows.where("java_method('java.lang.Thread', 'sleep', 6000L) IS NOT NULL")
+
+
+class OvertakenCommitter(DeltaSparkCommitter):
+    """A newer attempt fences the table right before Spark reads the rows."""
+
+    def __init__(self, hand: Stagehand) -> None:
+        super().__init__(hand.spark, hand.location, only_writer=True)
+        self.newer = hand.at(epoch=2)
+
+    def staged_rows(self, *arguments: Any) -> DataFrame:
+        self.newer.prepare()
+        return super().staged_rows(*arguments)
+
+
+def test_a_zombie_in_the_middle_of_a_write_by_spark_changes_nothing(by_spark):
     """The fence lands while Spark is writing:
     the log has no newer token when the zombie begins, and has one when it commits.
     """
-    wave, began = by_spark.wave({0: [A]}), threading.Event()
-    original = DeltaSparkCommitter._staged_rows
-
-    def slow(self, *arguments):
-        began.set()
-        return original(self, *arguments).where("java_method('java.lang.Thread', 'sleep', 6000L) IS NOT NULL")
-
-    monkeypatch.setattr(DeltaSparkCommitter, "_staged_rows", slow)
+    wave, slow = by_spark.wave({0: [A]}), SlowCommitter(by_spark)
     with ThreadPoolExecutor(1) as pool:
-        zombie = pool.submit(by_spark.committer.publish, by_spark.location, wave)
-        assert began.wait(10)
+        zombie = pool.submit(slow.publish, by_spark.location, wave)
+        assert slow.began.wait(10)
         time.sleep(1)  # until Spark has looked at the log
         by_spark.committer.fence(by_spark.location, Claim(2, "newer"))
         with pytest.raises(Fenced):
@@ -248,18 +268,11 @@ def test_a_zombie_in_the_middle_of_a_write_by_spark_changes_nothing(by_spark, mo
     assert by_spark.seen_by_anybody() == []
 
 
-def test_a_write_that_spark_skips_without_a_word_is_noticed(by_spark, monkeypatch):
+def test_a_write_that_spark_skips_without_a_word_is_noticed(by_spark):
     """The fence lands after our own look at the log and before Spark's."""
     wave = by_spark.wave({0: [A]})
-    original = DeltaSparkCommitter._staged_rows
-
-    def overtaken(self, *arguments):
-        by_spark.at(epoch=2).prepare()
-        return original(self, *arguments)
-
-    monkeypatch.setattr(DeltaSparkCommitter, "_staged_rows", overtaken)
     with pytest.raises(Fenced):
-        by_spark.committer.publish(by_spark.location, wave)
+        OvertakenCommitter(by_spark).publish(by_spark.location, wave)
     assert by_spark.seen_by_anybody() == []
 
 

@@ -3,16 +3,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Sequence
-from functools import cache
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
-from tests.ledger.samples import event, in_forks, run
+from tests.ledger.samples import event, impatient_ledger, in_forks, run
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken, StorageProblem
 from stagehold.ledger import Ledger
-from stagehold.ledger.database import engine
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import runs
 from stagehold.model.records import Run
@@ -64,9 +62,8 @@ def test_a_folder_that_cannot_be_made_is_an_outage_with_its_reason(tmp_path):
         Ledger.open(f"sqlite:///{tmp_path}")
 
 
-def test_a_lock_that_lasts_too_long_is_an_outage_and_readers_do_not_wait_for_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "LOCK_SECONDS", 0.1)
-    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+def test_a_lock_that_lasts_too_long_is_an_outage_and_readers_do_not_wait_for_it(tmp_path):
+    ledger = impatient_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", 0.1)
     other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerUnavailable, match="locked"):
@@ -77,14 +74,12 @@ def test_a_lock_that_lasts_too_long_is_an_outage_and_readers_do_not_wait_for_it(
     ledger.runs.start(run())
 
 
-def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url, monkeypatch):
+def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url):
     lease = ledger.leases.acquire("name", "me", 60)
-    monkeypatch.setattr(engine, "LOCK_SECONDS", 1)
-    monkeypatch.setattr(engine, "_engine_of", cache(engine._engine_of.__wrapped__))  # told when it connects
-    with Ledger.open(ledger_url) as patient, Database(ledger_url).writing() as connection:
+    with impatient_ledger(ledger_url, 1) as impatient, Database(ledger_url).writing() as connection:
         connection.execute(text("UPDATE leases SET holder = 'you'"))
         with pytest.raises(LedgerUnavailable, match=r"lock"):
-            patient.leases.renew(lease, 60)
+            impatient.leases.renew(lease, 60)
 
 
 def test_a_mistake_of_ours_is_not_called_an_outage(ledger, ledger_url):

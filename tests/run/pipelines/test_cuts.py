@@ -12,8 +12,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
-from tests.lake.paper_table import INTERVAL, PaperTable, records
+from tests.lake.paper_table import INTERVAL, InterruptedCommitter, PaperTable, records
 
 from stagehold.errors import Fenced
 from stagehold.lake.commit.committed import committed
@@ -57,7 +56,7 @@ class Attempt:
 
     def publish(self, *partitions: int, wave: int = 1, record: bool = True) -> None:
         commit = self.table.wave({partition: [(str(self.share), self.lease.epoch)] for partition in partitions}, wave)
-        landed = StagedCommitter().publish(self.table.location, commit)
+        landed = self.table.committer.publish(self.table.location, commit)
         if record:
             self.ledger.partitions.record(records(self.table.location, landed), self.lease)
 
@@ -117,19 +116,12 @@ def test_no_zombie_of_an_old_cut_publishes_or_records_beside_the_new_one(begin, 
     }
 
 
-def test_a_zombie_whose_handle_is_older_than_the_new_cuts_fence_changes_nothing(begin, table, monkeypatch):
+def test_a_zombie_whose_handle_is_older_than_the_new_cuts_fence_changes_nothing(begin, table):
     zombie = begin(None).fence()
-    original, successors = DeltaTable.create_write_transaction, []
-
-    def interrupted(self, *args, **kwargs):
-        if not successors:
-            successors.append(begin(HALVES[0]))
-            successors[0].fence()
-        return original(self, *args, **kwargs)
-
-    monkeypatch.setattr(DeltaTable, "create_write_transaction", interrupted)
+    overtaken = InterruptedCommitter(lambda: begin(HALVES[0]).fence())
     with pytest.raises(Fenced):
-        zombie.publish(0)
+        replace(zombie, table=replace(zombie.table, committer=overtaken)).publish(0)
+    assert not overtaken.waiting
     assert owners(table) == {}
 
 

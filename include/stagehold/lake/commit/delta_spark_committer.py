@@ -87,7 +87,7 @@ class DeltaSparkCommitter:
         columns = _columns(table)
         groups = [name for name in columns.fieldNames() if name.startswith(GROUP_PREFIX)]
         longest = max((file.rows for partition in commit.partitions for file in partition.files), default=1)
-        frame = self._staged_rows(columns, location, commit).sortWithinPartitions(PARTITION, *groups)
+        frame = self.staged_rows(columns, location, commit).sortWithinPartitions(PARTITION, *groups)
         writer = (
             _writer(frame, location.token, commit.token_version)
             .mode("overwrite")
@@ -96,7 +96,8 @@ class DeltaSparkCommitter:
         metadata = to_metadata(without_files(commit), location.cell)
         return _save(writer.option("userMetadata", metadata).option("maxRecordsPerFile", longest), location)
 
-    def _staged_rows(self, columns: StructType, location: TableLocation, commit: WaveCommit) -> DataFrame:
+    def staged_rows(self, columns: StructType, location: TableLocation, commit: WaveCommit) -> DataFrame:
+        """The rows of the wave as they were staged, to be written by Spark."""
         from pyspark.sql import functions as F
 
         root = spark_uri(location.uri)

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Redact = Callable[[str], str]
 Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive this database
 Listen = Callable[[RunStatusChange], None]  # is told what a run has become, and raises nothing
-LOCK_SECONDS = 10  # how long a transaction waits for another one before it gives up
+LOCK_SECONDS = 10.0
 _PROBLEMS = {
     "25006": StorageProblem.DENIED,  # read_only_sql_transaction
     "42501": StorageProblem.DENIED,  # insufficient_privilege
@@ -61,12 +61,19 @@ class Database:
     :param chronicle: is given the facts of each transaction before it is committed, so that it never knows less. It
       may know more: of a transaction whose commit failed.
     :param listen: is told of each change of a run's state after it is committed. Who dies between the two tells nobody.
+    :param lock_seconds: how long a transaction waits for another one before it gives up.
     """
 
     def __init__(
-        self, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere, listen: Listen = tell_nobody
+        self,
+        url: str,
+        redact: Redact = str,
+        chronicle: Chronicle = keep_nowhere,
+        listen: Listen = tell_nobody,
+        *,
+        lock_seconds: float = LOCK_SECONDS,
     ) -> None:
-        self.url = _parse(url)
+        self.url, self._lock_seconds = _parse(url), lock_seconds
         self.redact, self._chronicle, self._listen = redact, chronicle, listen
         self._joined = threading.local()
         self._pooled = False
@@ -156,7 +163,7 @@ class Database:
             yield connection
 
     def _engine(self) -> Engine:
-        return _engine_of(os.getpid(), self.url, pooled=self._pooled)
+        return _engine_of(os.getpid(), self.url, self._lock_seconds, pooled=self._pooled)
 
     @contextmanager
     def _outages_named(self) -> Iterator[None]:
@@ -210,19 +217,21 @@ def _names_a_shared_database(url: URL) -> bool:
 
 
 @cache
-def _engine_of(process: int, url: URL, *, pooled: bool) -> Engine:  # noqa: ARG001
+def _engine_of(process: int, url: URL, lock_seconds: float, *, pooled: bool) -> Engine:  # noqa: ARG001
     """One for all users of the address in a process, so that it compiles each statement once.
 
     The parent's stays referenced after a fork, so that a child never closes the parent's connections. Two threads may
     both make one, which connects to nothing, and one of the two is kept.
     """
-    return _create_sqlite(url, pooled=pooled) if url.get_backend_name() == "sqlite" else _create_postgresql(url)
+    if url.get_backend_name() == "sqlite":
+        return _create_sqlite(url, lock_seconds, pooled=pooled)
+    return _create_postgresql(url, int(lock_seconds))
 
 
-def _create_sqlite(url: URL, *, pooled: bool) -> Engine:
+def _create_sqlite(url: URL, lock_seconds: float, *, pooled: bool) -> Engine:
     # A connection that is open during a fork takes the file's locks with it, unseen by SQLite. Without a pool none
     # stays open.
-    engine = create_engine(url, poolclass=QueuePool if pooled else NullPool, connect_args={"timeout": LOCK_SECONDS})
+    engine = create_engine(url, poolclass=QueuePool if pooled else NullPool, connect_args={"timeout": lock_seconds})
     event.listen(engine, "connect", _let_us_begin)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -237,18 +246,18 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
 
 
-def _create_postgresql(url: URL) -> Engine:
+def _create_postgresql(url: URL, lock_seconds: int) -> Engine:
     # A server that vanished without a word is noticed after about the time that a lock may take.
     patience = {
-        "connect_timeout": LOCK_SECONDS,
-        "keepalives_idle": LOCK_SECONDS,
-        "tcp_user_timeout": LOCK_SECONDS * 1000,
+        "connect_timeout": lock_seconds,
+        "keepalives_idle": lock_seconds,
+        "tcp_user_timeout": lock_seconds * 1000,
     }
     engine = create_engine(url, pool_pre_ping=True, connect_args=patience)
-    event.listen(engine, "begin", _limit_waiting)
+    event.listen(engine, "begin", partial(_limit_waiting, lock_seconds))
     return engine
 
 
-def _limit_waiting(connection: Connection) -> None:
+def _limit_waiting(lock_seconds: int, connection: Connection) -> None:
     # For this transaction only: a pooler between us and the server may hand the session to somebody else afterwards.
-    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{lock_seconds}s'")

@@ -43,12 +43,12 @@ def index_of_group(group: int, partitions: int, max_parallelism: int) -> int:
     return group * partitions // max_parallelism
 
 
-def group_column(key: Sequence[str], max_parallelism: int) -> str:
+def group_column(key: Sequence[str], max_parallelism: int, hash_name: str = HASH_NAME) -> str:
     """Name of the stored column that holds each row's group for one keyed reader,
     whatever its key columns are called.
     """
     _refuse_outside("max_parallelism", max_parallelism, 1, HIGHEST)
-    return f"_group_{max_parallelism}_{crc32(SEPARATOR.join((HASH_NAME, *key)).encode()):08x}"
+    return f"_group_{max_parallelism}_{crc32(SEPARATOR.join((hash_name, *key)).encode()):08x}"
 
 
 def _refuse_impossible(partitions: int, max_parallelism: int) -> None:
