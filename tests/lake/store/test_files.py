@@ -9,8 +9,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from stagehold.lake.store import files
-from stagehold.lake.store.files import Files, files_at
+from stagehold.lake.store.files import Files, ObjectFiles, files_at
 
 
 class Lake:
@@ -101,12 +100,11 @@ def test_named_files_are_removed_and_no_others(lake):
     lake.files.remove([])
 
 
-def test_more_files_than_one_request_takes_are_all_deleted(s3_lake, monkeypatch):
-    monkeypatch.setattr(files, "KEYS_PER_DELETE", 3)
+def test_more_files_than_one_request_takes_are_all_deleted(s3_lake):
     lake = Lake(s3_lake)
     for number in range(8):
         lake.write(f"_data/{number}")
-    lake.files.delete("_data")
+    ObjectFiles(s3_lake, keys_per_delete=3).delete("_data")
     assert lake.files.sizes("_data") == {}
 
 

@@ -29,6 +29,7 @@ from stagehold.model.records import PartitionRecord, Restore
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.clearing.garbage_collector import Collected, Collector
+from stagehold.run.clearing.interval_garbage import READERS_TIME, AgeLimits
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
@@ -49,6 +50,8 @@ NO_TIME = timedelta(0)
 
 class Nights:
     """Its lease seconds are so long that a lease ends when a test says so."""
+
+    readers_time = READERS_TIME
 
     def __init__(self, folder: Path, release: ReleasePolicy = ReleasePolicy.RUN_END, retained: int = 1) -> None:
         self.settings = _settings(folder)
@@ -130,7 +133,7 @@ class Nights:
             assert attempt.ended, attempt.at
 
     def collector(self, older_than: timedelta = NO_TIME, *, dry_run: bool = False) -> Collector:
-        return Collector(self.workplace, datetime.now(UTC) - older_than, dry_run)
+        return Collector(self.workplace, AgeLimits(datetime.now(UTC) - older_than, self.readers_time), dry_run)
 
     def collect(self, older_than: timedelta = NO_TIME, *, dry_run: bool = False) -> Collected:
         return self.collector(older_than, dry_run=dry_run).collect([self.pipeline])

@@ -16,6 +16,7 @@ from stagehold.errors import UnknownName
 from stagehold.ledger import Ledger
 from stagehold.model.records import TRACE
 from stagehold.run.clearing.garbage_collector import Collector
+from stagehold.run.clearing.interval_garbage import AgeLimits
 from stagehold.run.upkeep.run_archive import FOLDER, RunArchive, archive_runs, report_of
 
 pytestmark = pytest.mark.slow
@@ -40,7 +41,7 @@ def run(tmp_path, monkeypatch) -> PaperRun:
 def collect(run: PaperRun, *, dry_run: bool = False) -> int:
     """gc as of long after."""
     with run.ledger() as ledger:
-        collector = Collector(run.workplace(ledger), datetime.now(UTC) + LATER, dry_run)
+        collector = Collector(run.workplace(ledger), AgeLimits(datetime.now(UTC) + LATER), dry_run)
         return len(collector.collect([run.pipeline]).archived)
 
 

@@ -52,11 +52,11 @@ def test_what_was_computed_again_goes_when_it_is_old_enough(nights):
     nights.check()
 
 
-def test_readers_of_a_published_table_have_a_day(nights, monkeypatch):
+def test_readers_of_a_published_table_have_a_day(nights):
     nights.run(DAY)
     other_data(nights, "r")
     assert (DAY, "prints", Why.SUPERSEDED) not in found(nights, dry_run=True)
-    monkeypatch.setattr("stagehold.run.clearing.interval_garbage.READERS_TIME", timedelta(0))
+    nights.readers_time = timedelta(0)
     assert found(nights)[DAY, "prints", Why.SUPERSEDED] == PARTITIONS
     assert nights.published(DAY) == nights.expected
 
@@ -158,8 +158,8 @@ def test_records_stay_for_as_long_as_their_files(nights):
     assert later.collect([nights.pipeline]).forgotten.partitions == 0
 
 
-def test_the_ledger_forgets_what_was_superseded_when_its_files_are_gone(nights, monkeypatch):
-    monkeypatch.setattr("stagehold.run.clearing.interval_garbage.READERS_TIME", timedelta(0))
+def test_the_ledger_forgets_what_was_superseded_when_its_files_are_gone(nights):
+    nights.readers_time = timedelta(0)
     nights.run(DAY)
     other_data(nights, "r")
     assert nights.collect().forgotten.partitions == 3 * PARTITIONS
@@ -170,9 +170,9 @@ def test_the_ledger_forgets_what_was_superseded_when_its_files_are_gone(nights, 
 
 
 @pytest.mark.parametrize("place", range(1, 5))
-def test_what_is_superseded_while_garbage_is_collected_goes_the_next_time(nights, monkeypatch, place):
+def test_what_is_superseded_while_garbage_is_collected_goes_the_next_time(nights, place):
     """Records by which alone somebody finds files are not forgotten, however the two meet."""
-    monkeypatch.setattr("stagehold.run.clearing.interval_garbage.READERS_TIME", timedelta(0))
+    nights.readers_time = timedelta(0)
     nights.run(DAY)
     collecting = Stepper(nights.collect)
     for _ in range(place):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,29 +11,38 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.lake.paper_table import PaperTable
 from tests.ledger.samples import RUN_ENDS
 
 from stagehold.errors import InputsNeverCame
+from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import Share
-from stagehold.model.records import AttemptState, Cell, PartitionRecord, Run, RunState
-from stagehold.model.standing import PartitionState
+from stagehold.model.records import AttemptState, Cell, Run, RunState
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.here import awaited_inputs as inputs
-from stagehold.run.here.awaited_inputs import await_inputs
+from stagehold.run.here.awaited_inputs import Clock, await_inputs
 from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import build_pipeline
+
+
+class QuickClock(Clock):
+    """Two minutes pass in a second."""
+
+    def now(self) -> float:
+        return 120 * time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds / 25)
+
 
 JOBS = "def first(ctx, source): ...\ndef second(ctx, first): ...\n"
 PARTITIONS = 4
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
-    monkeypatch.setattr(inputs, "POLL_SECONDS", 0.02)
+def settings(tmp_path: Path) -> Settings:
     (tmp_path / "work.py").write_text(JOBS)
     (tmp_path / "home" / "lake" / "x").mkdir(parents=True)
     for number in range(PARTITIONS):
@@ -58,33 +68,24 @@ def finish(wanted: RegionTask, settings: Settings, *partitions: int) -> None:
     with Ledger.open(settings.ledger_url) as ledger:
         keys = IntervalView.of_run(RunRequest(wanted.pipeline, "r1", "day", {}), ledger, settings).plan.of("first")
         lease = ledger.leases.take("first", None, "the test", 60, lambda _: True)
+        table = PaperTable(table_location(settings.lake_uri, "p", wanted.pipeline.stage("first"), "day"), lease.epoch)
         cell, now = Cell("p", "first", "day"), datetime.now(UTC)
+        made = (table if Path(table.location.uri).exists() else table.create()).publish(
+            {partition: [("a", partition)] for partition in partitions}
+        )
         ledger.partitions.record(
             [
-                PartitionRecord(
-                    cell,
-                    one,
-                    PartitionState.CONSUMABLE,
-                    "r1",
-                    "a",
-                    1,
-                    1,
-                    "t",
-                    1,
-                    (),
-                    1,
-                    str(one),
-                    str(keys[one].key),
-                    now,
-                )
-                for one in partitions
+                replace(one, cell=cell, run_id="r1", compute_key=str(keys[one.partition].key), recorded_at=now)
+                for one in made
             ],
             lease,
         )
 
 
 def waits(wanted: RegionTask, settings: Settings) -> threading.Thread:
-    thread = threading.Thread(target=await_inputs, args=(wanted, settings, lambda line: None), daemon=True)
+    thread = threading.Thread(
+        target=await_inputs, args=(wanted, settings, lambda line: None, QuickClock()), daemon=True
+    )
     thread.start()
     return thread
 
@@ -135,11 +136,10 @@ def test_the_wait_has_an_end(settings):
         await_inputs(wanted, replace(settings, input_seconds=0), lambda line: None)
 
 
-def test_a_run_that_failed_and_is_not_tried_again_is_not_waited_for(settings, monkeypatch):
-    monkeypatch.setattr(inputs, "_patience", lambda task: 0.1)
+def test_a_run_that_failed_and_is_not_tried_again_is_not_waited_for(settings):
     wanted = task(settings, "forward")
     with Ledger.open(settings.ledger_url) as ledger:
         ledger.runs.start(Run("r1", "p", "day", "airflow", RunState.RUNNING, datetime.now(UTC)))
         ledger.runs.apply("r1", *RUN_ENDS[RunState.FAILED])
     with pytest.raises(InputsNeverCame):
-        await_inputs(wanted, settings, lambda line: None)
+        await_inputs(wanted, settings, lambda line: None, QuickClock())

@@ -18,7 +18,6 @@ from stagehold.run.here import region
 from stagehold.run.here.region import run_region, work_on
 from stagehold.run.journal import journal
 from stagehold.run.journal.journal import verdict_of
-from stagehold.run.lease import leasing
 from stagehold.run.lease.leasing import LeaseWait
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionOutcome, RegionTask
@@ -30,8 +29,7 @@ DONE = RegionOutcome(reused=4, computed=0, waves=0, seconds=0.1)
 
 
 @pytest.fixture
-def settings(tmp_path, ledger_file, monkeypatch):
-    monkeypatch.setattr(leasing, "FIRST_PAUSE", 0.01)
+def settings(tmp_path, ledger_file):
     (tmp_path / "work.py").write_text("def first(ctx, source): ...\n")
     return Settings(
         home=str(tmp_path / "home"),
@@ -116,15 +114,13 @@ def test_a_cancel_while_waiting_is_recorded(settings, ledger, task, held):
     assert (attempt.state, ledger.runs.get("r1").state) == (AttemptState.CANCELED, RunState.CANCELED)
 
 
-def test_it_is_said_less_and_less_often_who_is_waited_for(settings, ledger, task, monkeypatch):
+def test_it_is_said_less_and_less_often_who_is_waited_for(settings, ledger, task):
     now = [0.0]
-    monkeypatch.setattr(leasing.time, "monotonic", lambda: now[0])
     journal.create_attempt(task, ledger)
     said = []
     patient = replace(settings, lease_wait_seconds=3600)
     sleep = lambda seconds: now.__setitem__(0, now[0] + seconds)  # noqa: E731
-    wait = LeaseWait(task, workplace(ledger, patient, lambda line: said.append(now[0]), sleep))
-    wait._begun = 0.0
+    wait = LeaseWait(task, workplace(ledger, patient, lambda line: said.append(now[0]), sleep), lambda: now[0])
 
     def wait_in_vain():
         while True:
@@ -136,11 +132,13 @@ def test_it_is_said_less_and_less_often_who_is_waited_for(settings, ledger, task
     assert now[0] == pytest.approx(3600)
 
 
-def test_a_failure_before_the_attempt_is_recorded_and_has_another_try(settings, ledger, task, monkeypatch):
-    monkeypatch.setattr(region, "take_lease", lambda *arguments: (_ for _ in ()).throw(ConnectionResetError("x")))
+def test_a_failure_before_the_attempt_is_recorded_and_has_another_try(settings, ledger, task, held):
+    def lost(seconds):
+        raise ConnectionResetError("x")
+
     for number in range(1, 6):
         with pytest.raises(ConnectionResetError) as raised:
-            run_region(task, settings, lambda line: None)
+            work_on(task, workplace(ledger, settings, lambda line: None, lost))
         assert verdict_of(raised.value).decision.restart is (number < 5)
         assert ledger.runs.get("r1").state is (RunState.RESTARTING if number < 5 else RunState.FAILED)
     assert {attempt.failure_rule for attempt in ledger.attempts.of_run("r1")} == {"connection"}

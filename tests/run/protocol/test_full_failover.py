@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from tests.run.protocol.paper_spark import PaperFrames
+from tests.run.protocol.paper_spark import Amounts, PaperEngine, PaperFrames, PaperSession
 from tests.run.protocol.world import PARTITIONS, RUN, World
 
 from stagehold.model.records import RunState
+from stagehold.run.functions.stage_inputs import Reading
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.run_settings import Failover
 
@@ -24,18 +25,27 @@ class Broken(Exception):
     waiting: ClassVar[list[tuple[str, int]]] = []
 
 
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    world, output = World(tmp_path), PaperFrames.output
+class BreakingFrames(PaperFrames):
+    """Frames whose function raises where `Broken` says so."""
 
-    def breaking(frames: PaperFrames, stage: Stage, partitions: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+    def output(self, stage: Stage, partitions: tuple[int, ...]) -> dict[int, Amounts]:
         for place in [(stage.name, partition) for partition in partitions]:
             if place in Broken.waiting:
                 Broken.waiting.remove(place)
                 raise Broken(place)
-        return output(frames, stage, partitions)
+        return super().output(stage, partitions)
 
-    monkeypatch.setattr(PaperFrames, "output", breaking)
+
+class BreakingSession(PaperSession):
+    """A session whose frames break."""
+
+    def frames(self, reading: Reading) -> PaperFrames:
+        return BreakingFrames(reading)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path, PaperEngine(BreakingSession()))
     world.pipelines = {
         tasks: pipeline.model_copy(update={"failover": Failover.FULL}) for tasks, pipeline in world.pipelines.items()
     }

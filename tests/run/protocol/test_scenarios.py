@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.run.protocol.paper_spark import PaperEngine, PaperSession
 from tests.run.protocol.world import RUN, STAGES, World
 
 from stagehold.errors import Fenced
-from stagehold.model.records import AttemptState
+from stagehold.model.records import Attempt, AttemptState
+from stagehold.run.planning.task import RegionTask
 
 pytestmark = pytest.mark.slow
+
+
+class NotingEngine(PaperEngine):
+    """Notes who takes whom for dead: pairs of the epochs of an attempt and of one that died before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken_for_dead: list[tuple[int, int]] = []
+
+    @contextmanager
+    def open(self, task: RegionTask, attempt: Attempt, died: Sequence[Attempt]) -> Iterator[PaperSession]:
+        self.taken_for_dead.extend((attempt.epoch, dead.epoch) for dead in died)
+        with super().open(task, attempt, died) as session:
+            yield session
 
 
 @pytest.fixture
@@ -113,8 +131,9 @@ def test_a_ledger_that_is_lost_in_the_middle_of_an_attempt_loses_no_commit(world
 @pytest.mark.parametrize("place", ["session", "before_write"])
 @pytest.mark.parametrize("steps", range(6))
 @pytest.mark.parametrize("is_first", [True, False], ids=["without a table", "with a table"])
-def test_a_zombie_that_begins_late_ends_nobody_who_has_begun_since(tmp_path, is_first, steps, place, monkeypatch):
-    world = World(tmp_path)
+def test_a_zombie_that_begins_late_ends_nobody_who_has_begun_since(tmp_path, is_first, steps, place):
+    engine = NotingEngine()
+    world = World(tmp_path, engine)
     if not is_first:
         run_all(world)
         world.write_source(0, (7, 8))
@@ -122,14 +141,7 @@ def test_a_zombie_that_begins_late_ends_nobody_who_has_begun_since(tmp_path, is_
     assert zombie.go_to("after its lease")
     for _ in range(steps):
         zombie.step()
-    taken_for_dead = []
-    open_session = world.engine.open
-
-    def opened(task, attempt, died):
-        taken_for_dead.extend((attempt.epoch, one.epoch) for one in died)
-        return open_session(task, attempt, died)
-
-    monkeypatch.setattr(world.engine, "open", opened)
+    engine.taken_for_dead.clear()
     world.end_leases()
     successor = world.begin("drafts")
     assert successor.go_to(place), successor.error
@@ -137,7 +149,7 @@ def test_a_zombie_that_begins_late_ends_nobody_who_has_begun_since(tmp_path, is_
     assert isinstance(zombie.error, Fenced), zombie.error
     states = {one.epoch: one.state for one in world.ledger.attempts.of_run(RUN) if one.region == "drafts"}
     assert states[max(states)] is not AttemptState.FAILED
-    assert [pair for pair in taken_for_dead if pair[0] < pair[1]] == []
+    assert [pair for pair in engine.taken_for_dead if pair[0] < pair[1]] == []
     successor.go_to("its end")
     assert successor.error is None
     world.check()

@@ -60,7 +60,7 @@ MOST = 999
 class World:
     """Whatever happens in it, `check` must hold after every step of every attempt."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine: PaperEngine | None = None) -> None:
         self.settings = _settings(folder)
         self.pipelines = {tasks: _pipeline(tasks, self.settings) for tasks in CUTS}
         self.attempts: list[Stepper] = []
@@ -68,7 +68,7 @@ class World:
         self.sources: dict[int, Amounts] = {}
         self.lost: set[str] = set()
         self.copy: Path | None = None
-        self.engine = PaperEngine()
+        self.engine = engine or PaperEngine()
         self.staged = self.engine.session.staged
         self.judge = Judge(
             {stage: TableLog(self.table(stage), INTERVAL) for stage in STAGES}, PARTITIONS, self.engine.session

@@ -15,7 +15,7 @@ from pyspark.serializers import read_int
 from stagehold.settings import Settings
 from stagehold.spark.processes import catches, python_environment
 from stagehold.spark.server.python_daemon import STACKS
-from stagehold.spark.session import watchdog
+from stagehold.spark.session.watchdog import stacks_logged
 
 
 @pytest.fixture
@@ -31,15 +31,14 @@ def daemon(tmp_path):
         started.kill()
 
 
-def test_a_worker_says_what_it_does_when_it_is_asked_and_lives_on(daemon, tmp_path, monkeypatch):
-    monkeypatch.setattr(watchdog, "QUIET_SECONDS", 0.2)
+def test_a_worker_says_what_it_does_when_it_is_asked_and_lives_on(daemon, tmp_path):
     port = read_int(daemon.stdout)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         worker = read_int(connection.makefile("rb"))
         time.sleep(0.5)
         assert catches(worker, signal.SIGUSR1)
         for _ in range(2):
-            said = watchdog._stacks_logged([worker], signal.SIGUSR1, tmp_path / "stacks").decode()
+            said = stacks_logged([worker], signal.SIGUSR1, tmp_path / "stacks", 0.2).decode()
             assert "in worker" in said
             assert "most recent call first" in said
         os.kill(worker, signal.SIGKILL)

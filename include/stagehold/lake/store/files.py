@@ -159,7 +159,8 @@ def _files_in(folder: str) -> Iterator[os.DirEntry[str]]:
 class ObjectFiles:
     """Files under a prefix of an S3 bucket; address and keys come from the AWS_ variables, as for every AWS client."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, keys_per_delete: int = KEYS_PER_DELETE) -> None:
+        self._keys_per_delete = keys_per_delete
         self._bucket, _, prefix = uri.removeprefix(OBJECT_STORE).partition("/")
         self._root = f"{prefix.rstrip('/')}/" if prefix else ""
 
@@ -233,10 +234,9 @@ class ObjectFiles:
 
     def remove(self, paths: Collection[str]) -> None:
         keys = [{"Key": self._root + path} for path in paths]
-        for start in range(0, len(keys), KEYS_PER_DELETE):
-            answer = _s3(os.getpid()).delete_objects(
-                Bucket=self._bucket, Delete={"Objects": keys[start : start + KEYS_PER_DELETE]}
-            )
+        for start in range(0, len(keys), self._keys_per_delete):
+            request = keys[start : start + self._keys_per_delete]
+            answer = _s3(os.getpid()).delete_objects(Bucket=self._bucket, Delete={"Objects": request})
             for error in answer.get("Errors", ()):
                 raise OSError(f"{OBJECT_STORE}{self._bucket}/{error['Key']} cannot be deleted: {error['Message']}")
 

@@ -18,6 +18,7 @@ from stagehold.model.records import Pin
 from stagehold.plan.garbage import Why
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import (
+    AgeLimits,
     IntervalCheckpoints,
     delete_garbage,
     find_all_garbage,
@@ -74,12 +75,10 @@ class Collected:
 
 
 class Collector:
-    """``older_than`` is the moment before which something must have been replaced to go; with ``dry_run`` nothing
-    changes.
-    """
+    """``limits`` say when something must have been replaced to go; with ``dry_run`` nothing changes."""
 
-    def __init__(self, workplace: Workplace, older_than: datetime, dry_run: bool = False) -> None:
-        self.workplace, self.older_than, self.dry_run = workplace, older_than, dry_run
+    def __init__(self, workplace: Workplace, limits: AgeLimits, dry_run: bool = False) -> None:
+        self.workplace, self.limits, self.dry_run = workplace, limits, dry_run
 
     def collect(self, pipelines: Sequence[Pipeline]) -> Collected:
         """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are
@@ -95,12 +94,12 @@ class Collector:
                 passed_over.append(f"{place}: {error}")
         ledger, settings = self.workplace.ledger, self.workplace.settings
         sweeps = Sweeper(ledger, settings).sweep_lake(pipelines, dry_run=self.dry_run)
-        archived = ledger.history.runs_to_forget(self.older_than)
+        archived = ledger.history.runs_to_forget(self.limits.own)
         if not self.dry_run:
             archive_runs(archived, ledger, settings.lake_uri)
         without_old_files = self._without_old_files([place for place, *_ in places])
-        forgotten = ledger.history.forget(self.older_than, without_old_files, dry_run=self.dry_run)
-        compaction = compact(files_at(settings.lake_uri), ledger, self.older_than, dry_run=self.dry_run)
+        forgotten = ledger.history.forget(self.limits.own, without_old_files, dry_run=self.dry_run)
+        compaction = compact(files_at(settings.lake_uri), ledger, self.limits.own, dry_run=self.dry_run)
         return Collected(
             cleared=(*cleared, *(_swept(sweep) for sweep in sweeps if sweep.strays)),
             kept=tuple(kept),
@@ -134,18 +133,18 @@ class Collector:
         if due:
             yield from end_of(place).announced() if self.dry_run else end_of(place).carry_out()
         checkpoints = IntervalCheckpoints(place)
-        unneeded = (*checkpoints.dead(), *checkpoints.replaced(self.older_than))
+        unneeded = (*checkpoints.dead(), *checkpoints.replaced(self.limits.own))
         yield from checkpoints.announced(unneeded) if self.dry_run else checkpoints.drop(unneeded)
         yield from self._garbage(place)
 
     def _garbage(self, place: ClearedInterval) -> tuple[Cleared, ...]:
         """Looked for first without a lease, so that nobody is held up where there is none."""
-        found = list(find_all_garbage(place, self.older_than))
+        found = list(find_all_garbage(place, self.limits))
         if self.dry_run or not found:
             return tuple(cleared for one in found for cleared in one.cleared)
         names = {one.stage.name for one in found}
         with place.held(names) as hearts:
-            return delete_garbage(place, names, hearts, self.older_than)
+            return delete_garbage(place, names, hearts, self.limits)
 
 
 def _kept(place: ClearedInterval, pin: Pin) -> Iterator[KeptByPin]:
@@ -181,4 +180,4 @@ def collect_garbage(
         holder = this_process(f"{MAINTENANCE} {uuid4().hex}")  # whoever died at it on this host holds nobody up
         lease = ledger.leases.take(MAINTENANCE, None, str(holder), settings.lease_seconds, holder.may_seize)
         with kept_alive(lease, place):
-            return Collector(place, older_than, dry_run).collect(pipelines)
+            return Collector(place, AgeLimits(older_than), dry_run).collect(pipelines)

@@ -152,6 +152,15 @@ def _ended_before(run: Run, moment: datetime) -> bool:
 READERS_TIME = timedelta(days=1)  # whoever reads a version of a published table may have begun when it was the newest
 
 
+class AgeLimits:
+    """The moments before which files must have been replaced to go: of tables that stages own, and of published ones,
+    whose readers have ``readers_time``.
+    """
+
+    def __init__(self, older_than: datetime, readers_time: timedelta = READERS_TIME) -> None:
+        self.own, self.published = older_than, min(older_than, datetime.now(UTC) - readers_time)
+
+
 class StageGarbage:
     """What may go of one stage; with ``whole_table`` everything that is in its table's folder."""
 
@@ -180,14 +189,14 @@ class StageGarbage:
 
 
 def delete_garbage(
-    place: ClearedInterval, stages: Collection[str], hearts: Mapping[str, Heartbeat], older_than: datetime
+    place: ClearedInterval, stages: Collection[str], hearts: Mapping[str, Heartbeat], limits: AgeLimits
 ) -> tuple[Cleared, ...]:
     """Delete what may go of stages that are held; nothing while a checkpoint is being taken.
 
     :raises CheckpointCorrupt: nobody knows what a checkpoint needs.
     """
     cleared: list[Cleared] = []
-    for found in find_all_garbage(place, older_than):
+    for found in find_all_garbage(place, limits):
         if found.stage.name in stages:
             hearts[found.stage.name].check()
             found.delete()
@@ -195,7 +204,7 @@ def delete_garbage(
     return tuple(cleared)
 
 
-def find_all_garbage(place: ClearedInterval, older_than: datetime) -> Iterator[StageGarbage]:
+def find_all_garbage(place: ClearedInterval, limits: AgeLimits) -> Iterator[StageGarbage]:
     """What may go of the interval now, stage by stage; nothing while a checkpoint is being taken. It is sure only of
     stages that are held.
 
@@ -205,19 +214,18 @@ def find_all_garbage(place: ClearedInterval, older_than: datetime) -> Iterator[S
     if pins is None:
         return
     for stage in place.stages:
-        if found := _find_garbage(place, stage, pins, older_than):
+        if found := _find_garbage(place, stage, pins, limits):
             yield found
 
 
-def _find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, older_than: datetime) -> StageGarbage | None:
+def _find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, limits: AgeLimits) -> StageGarbage | None:
     history = place.ledger.partitions.history(place.cell(stage))
     if not may_have_garbage(history):
         return None
     uri, pinned = place.location(stage).uri, pins.get(stage.id, frozenset())
     paths = (file.path for record in history for file in record.all_files)
     present = present_files(uri, paths)
-    if stage.output.table is not None:
-        older_than = min(older_than, datetime.now(UTC) - READERS_TIME)
+    older_than = limits.own if stage.output.table is None else limits.published
     needed = pinned if stage.output.table is None else pinned | files_of_snapshot(uri)
     whole = stage.output.table is None and _nothing_left(history, pinned)
     files = garbage(history, present, needed, older_than)

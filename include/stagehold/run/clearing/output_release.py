@@ -25,7 +25,12 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, Pin, Run, RunState
 from stagehold.plan.garbage import Why
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
-from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage, find_all_garbage
+from stagehold.run.clearing.interval_garbage import (
+    AgeLimits,
+    IntervalCheckpoints,
+    delete_garbage,
+    find_all_garbage,
+)
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
 from stagehold.run.planning.planning import IntervalView, RunRequest
@@ -140,7 +145,7 @@ class Release:
             dropped = IntervalCheckpoints(self.place).drop_all() if self.with_checkpoints else ()
             released = self._record(hearts)
             self.place.workplace.faults.reach(ClearingPoint.RELEASED, self.place.pipeline.name)
-            cleared = (*dropped, *delete_garbage(self.place, stages, hearts, datetime.now(UTC)))
+            cleared = (*dropped, *delete_garbage(self.place, stages, hearts, AgeLimits(datetime.now(UTC))))
         freed = sum(one.bytes for one in cleared)
         self.place.workplace.progress(f"{self.place}: released {released} partitions, {decimal(freed)} deleted")
         return cleared
@@ -157,7 +162,7 @@ class Release:
     @property
     def _left(self) -> Iterator[str]:
         """Stages of which something was released before this, while a checkpoint pointed to it or was being taken."""
-        for found in find_all_garbage(self.place, datetime.now(UTC)):
+        for found in find_all_garbage(self.place, AgeLimits(datetime.now(UTC))):
             if any(one.why is Why.RELEASED for one in found.files):
                 yield found.stage.name
 

@@ -23,7 +23,17 @@ POLL_SECONDS = 0.5
 GIVEN_UP = (RunState.FAILING, RunState.FAILED, RunState.CANCELLING, RunState.CANCELED, RunState.SUSPENDED)
 
 
-def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> Attempt:
+class Clock:
+    """The time in seconds, and how to let some pass."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+def await_inputs(task: RegionTask, settings: Settings, progress: Progress, clock: Clock | None = None) -> Attempt:
     """Wait for the partitions that the task reads, of which this run still has to make some; gives the attempt that
     waited, which is not scheduled yet.
 
@@ -38,16 +48,16 @@ def await_inputs(task: RegionTask, settings: Settings, progress: Progress) -> At
         attempt = journal.create_attempt(task, ledger)
         with recorded(task, ledger, settings, progress, attempt):
             check_restore(task.request)
-            _await_inputs(task, ledger, settings, progress)
+            _await_inputs(task, ledger, settings, progress, clock or Clock())
         return attempt
 
 
-def _await_inputs(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress) -> None:
-    deadline = time.monotonic() + settings.input_seconds
-    given_up = time.monotonic() + _patience(task)
+def _await_inputs(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress, clock: Clock) -> None:
+    deadline = clock.now() + settings.input_seconds
+    given_up = clock.now() + _patience(task)
     announced = False
     while missing := _to_come(task, ledger, settings):
-        now = time.monotonic()
+        now = clock.now()
         if not _has_failed(task, ledger):
             given_up = now + _patience(task)
         if now > min(deadline, given_up):
@@ -56,7 +66,7 @@ def _await_inputs(task: RegionTask, ledger: Ledger, settings: Settings, progress
             named = ", ".join(f"{len(partitions)} partitions of {stage}" for stage, partitions in missing.items())
             progress(f"{task.subject} waits for {named}")
             announced = True
-        time.sleep(POLL_SECONDS)
+        clock.sleep(POLL_SECONDS)
 
 
 def _to_come(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[str, tuple[int, ...]]:

@@ -22,7 +22,7 @@ from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import Cell, Event
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
-from stagehold.run.clearing.interval_garbage import IntervalCheckpoints, delete_garbage
+from stagehold.run.clearing.interval_garbage import AgeLimits, IntervalCheckpoints, delete_garbage
 from stagehold.run.delivery.publish import Publication, publish
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import ClearingPoint
@@ -114,7 +114,7 @@ class IntervalDeletion:
                 self._take_out(region, hearts)
             place.workplace.faults.reach(ClearingPoint.TAKEN_OUT, place.pipeline.name)
             self._record(hearts)
-            return (*dropped, *delete_garbage(place, names, hearts, datetime.now(UTC)))
+            return (*dropped, *delete_garbage(place, names, hearts, AgeLimits(datetime.now(UTC))))
 
     def _refuse_pinned(self) -> None:
         if pin := self.place.pin:

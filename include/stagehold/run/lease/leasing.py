@@ -53,12 +53,12 @@ def kept_alive(lease: Lease, workplace: Workplace) -> Iterator[Heartbeat]:
 
 class LeaseWait:
     """One wait for the lease of ``task``. It goes on until the lease is free:
-    what its holder left is planned with then.
+    what its holder left is planned with then. ``now`` gives the time in seconds.
     """
 
-    def __init__(self, task: RegionTask, workplace: Workplace) -> None:
-        self.task, self.workplace = task, workplace
-        self._begun: float = time.monotonic()
+    def __init__(self, task: RegionTask, workplace: Workplace, now: Callable[[], float] = time.monotonic) -> None:
+        self.task, self.workplace, self._now = task, workplace, now
+        self._begun: float = now()
         self._pause: float = FIRST_PAUSE
         self._next_word: float = 0.0
 
@@ -67,7 +67,7 @@ class LeaseWait:
 
         :raises LeaseNotFreed: the time to wait is over.
         """
-        waited = time.monotonic() - self._begun
+        waited = self._now() - self._begun
         if waited >= self.workplace.settings.lease_wait_seconds:
             raise LeaseNotFreed(self.task.subject, described(held.holder), self._since(), waited)
         if waited >= self._next_word:

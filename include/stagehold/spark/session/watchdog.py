@@ -75,17 +75,18 @@ class Watchdog:
 class Call:
     """The call of one thread, without progress since ``since``. An execution may be several calls to gRPC."""
 
-    def __init__(self, name: str, operation: str) -> None:
-        self.name, self.operation, self.since = name, operation, time.monotonic()
+    def __init__(self, name: str, operation: str, since: float) -> None:
+        self.name, self.operation, self.since = name, operation, since
         self.waiting, self.seen = True, b""
 
 
 class CallClock:
     """How long each call to Spark that is under way has made no progress. It is told of every call by whoever makes it,
-    each in a thread of its own, and asked by the watchdog.
+    each in a thread of its own, and asked by the watchdog. ``now`` gives the time in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._lock = threading.Lock()
         self._calls: dict[int, Call] = {}
 
@@ -98,7 +99,7 @@ class CallClock:
         with self._lock:
             known = self._calls.get(thread)
             if known is None or not operation or known.operation != operation:
-                known = self._calls[thread] = Call(name, operation)
+                known = self._calls[thread] = Call(name, operation, self._now())
             known.waiting = True
         try:
             yield known
@@ -106,11 +107,11 @@ class CallClock:
             known.waiting = False
 
     def progressed(self, call: Call) -> None:
-        call.since = time.monotonic()
+        call.since = self._now()
 
     def longest(self) -> tuple[str, float] | None:
         """The call that has waited longest without progress, and for how many seconds; None when none is under way."""
-        now = time.monotonic()
+        now = self._now()
         with self._lock:
             waits = [(now - call.since, call.name) for call in self._calls.values() if call.waiting]
         if not waits:
@@ -129,15 +130,17 @@ def dump_stacks(settings: Settings, attempt_id: str) -> Path:
     if server is None:
         return folder
     if is_java(server.pid):
-        (folder / "server.txt").write_bytes(_stacks_logged([server.pid], signal.SIGQUIT, server_log(settings)))
+        (folder / "server.txt").write_bytes(stacks_logged([server.pid], signal.SIGQUIT, server_log(settings)))
     for worker in session_members(server.pid):
         if catches(worker, signal.SIGUSR1) and worker != server.pid:
-            stacks = _stacks_logged([worker], signal.SIGUSR1, python_stacks(settings))
+            stacks = stacks_logged([worker], signal.SIGUSR1, python_stacks(settings))
             (folder / f"python-{worker}.txt").write_bytes(stacks)
     return folder
 
 
-def _stacks_logged(pids: Sequence[int], number: signal.Signals, log: Path) -> bytes:
+def stacks_logged(
+    pids: Sequence[int], number: signal.Signals, log: Path, quiet_seconds: float = QUIET_SECONDS
+) -> bytes:
     """What a log gains once the processes are sent a signal, until it is quiet."""
     before = size = log.stat().st_size if log.exists() else 0
     for pid in pids:
@@ -145,7 +148,7 @@ def _stacks_logged(pids: Sequence[int], number: signal.Signals, log: Path) -> by
             os.kill(pid, number)
     deadline = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < deadline:
-        time.sleep(QUIET_SECONDS)
+        time.sleep(quiet_seconds)
         now = log.stat().st_size if log.exists() else 0
         if now == size > before:
             break
