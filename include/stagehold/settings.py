@@ -35,7 +35,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Settings:
-    """One field for each STAGEHOLD_<FIELD> variable; an empty string means the default that follows from ``home``.
+    """Settings: a field for each STAGEHOLD_<FIELD> variable; an empty string means the default that follows from
+    ``home``.
 
     The text below a field is its row in docs/reference/settings.md, which `make docs` writes.
     """
@@ -126,7 +127,7 @@ class Settings:
 
     @property
     def production(self) -> Settings:
-        """Those that are in no sandbox. A sandbox reads that lake; nothing is ever written by them there."""
+        """The settings that are in no sandbox. A sandbox reads that lake, and never writes there."""
         return replace(self, sandbox="")
 
     @property
@@ -142,7 +143,7 @@ class Settings:
         return self.home_path / "sandboxes"
 
     def in_sandbox(self, name: str) -> Settings:
-        """The same with a lake and a ledger of the sandbox's own, in place of production's.
+        """The settings with a lake and a ledger of the sandbox's own, in place of production's.
 
         :raises InvalidSetting: no sandbox can be called so, or its lake and production's would overlap.
         """
@@ -203,7 +204,7 @@ def load_settings(environment: Mapping[str, str] = os.environ, project: str = ""
 
 
 def _from_project(settings: Settings) -> Settings:
-    """The same with whole paths. Links to the project are followed, as a shell does that tells its folder."""
+    """The settings with whole paths. Links to the project are followed, as a shell does that tells its folder."""
     root = Path(settings.project).resolve()
     paths: Mapping[str, Any] = {field: _whole(getattr(settings, field), root) for field in _PATHS}
     jars = ",".join(_whole(jar, root) for jar in settings.spark_jars.split(","))
@@ -219,7 +220,7 @@ def _whole(path: str, root: Path) -> str:
 
 
 def _folders(place: Path) -> Mapping[str, str]:
-    """Those of a project, or of a project's folder of pipelines; its state lies in it, too."""
+    """The folders of a project, or of a project's folder of pipelines; its state lies in it, too."""
     usual = place / _PIPELINES
     pipelines = usual if usual.is_dir() or not any(place.glob("*.yaml")) else place
     include = pipelines.parent
@@ -230,7 +231,9 @@ def _folders(place: Path) -> Mapping[str, str]:
 
 @cache
 def _warn_of_unknown(name: str, known: tuple[str, ...]) -> None:
-    """Once per process: settings are read again and again. A variable may also be of a newer or an older Stagehold."""
+    """Warn of variables that no setting knows, once per process: settings are read again and again. A variable may also
+    be of a newer or an older Stagehold.
+    """
     (nearest,) = get_close_matches(name, known, n=1, cutoff=0)
     log.warning(
         "%s is set, but there is no such setting, so it does nothing. The nearest name is %s; "
@@ -241,7 +244,8 @@ def _warn_of_unknown(name: str, known: tuple[str, ...]) -> None:
 
 
 def _keep_apart(production: Settings, sandbox: Settings) -> None:
-    """Whatever lies below a sandbox's lake is the sandbox's own, and nothing else is; likewise of its ledger.
+    """Refuse a sandbox that is not apart from production: whatever lies below a sandbox's lake is the sandbox's own,
+    and nothing else is; likewise its ledger.
 
     :raises InvalidSetting: one of the two lakes lies in the other, or in a bucket that may be somebody else's, or
         production's ledger has the place of the sandbox's.
@@ -258,7 +262,7 @@ def _keep_apart(production: Settings, sandbox: Settings) -> None:
 
 
 def _real(uri: str) -> str:
-    """Of a folder, whatever links lead to it."""
+    """The real path of a folder, whatever links lead to it."""
     return f"{uri.rstrip('/') if uri.startswith(_OBJECT_STORE) else Path(uri).resolve()}/"
 
 

@@ -26,7 +26,7 @@ class SnapshotKind(StrEnum):
 
 @dataclass(frozen=True)
 class StageSnapshot:
-    """One stage in a checkpoint. ``partitions`` has records of those that had one, in ascending order;
+    """One stage in a checkpoint. ``partitions`` has the records of partitions that had any, in ascending order;
     ``parallelism`` is how many there are. ``verdicts`` are what the gate said of the partitions that have a record, in
     their order. ``states`` are what the stage keeps; what it holds is in the partitions' records.
     """
@@ -41,7 +41,7 @@ class StageSnapshot:
 
     @property
     def empty(self) -> bool:
-        """Nothing would be lost without it."""
+        """Whether nothing would be lost without the checkpoint."""
         return not (self.partitions or self.position)
 
 

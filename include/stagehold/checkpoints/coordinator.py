@@ -182,7 +182,9 @@ class Coordinator:
         self._next_periodic = at + self._uniform(self.settings.pause, self.settings.period)
 
     def _stop(self) -> None:
-        """No timer, nothing pending, nothing queued: savepoints end as well, and their users are told."""
+        """End everything: no timer is set, and nothing is pending or queued. Savepoints end as well, and their users
+        are told.
+        """
         self._next_periodic = None
         self._abort_all(CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND)
         for request in self.queue.drain():

@@ -37,7 +37,9 @@ class CoordinatorSettings:
 
     @staticmethod
     def of(declared: CheckpointSettings) -> CoordinatorSettings:
-        """As the author of a pipeline says. Without an interval of his nothing periodic comes in any run's time."""
+        """The settings that a pipeline's author declares. If there is no interval, no run lives to see a periodic
+        checkpoint.
+        """
         tolerable = declared.tolerable_failures
         return CoordinatorSettings(
             interval=declared.interval // MILLISECOND if declared.interval else NEVER,

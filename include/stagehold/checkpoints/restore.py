@@ -30,7 +30,7 @@ class Misfit(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RestoreProblem:
-    """One thing that speaks against a restore.
+    """A fact that speaks against a restore.
 
     :param now: what the pipeline has.
     :param then: what the state has.

@@ -50,8 +50,8 @@ def stage_shapes(pipeline: Pipeline) -> tuple[StageShape, ...]:
 
 
 def find_renames(old: Sequence[StageShape], new: Sequence[StageShape]) -> tuple[Rename, ...]:
-    """For ids of ``old`` that ``new`` does not know, the stages of ``new`` they probably became; both in topological
-    order.
+    """The stages of ``new`` that ids of ``old`` have probably become, where ``new`` does not know these ids. Both are
+    in topological order.
 
     Two candidates that are equally alike are no answer. Inputs are compared through the renames found above them, so
     one renamed stage does not make everything below it look new.

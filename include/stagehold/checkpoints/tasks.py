@@ -51,7 +51,7 @@ class TaskBoard:
 
     @property
     def running(self) -> frozenset[str]:
-        """Only these can acknowledge; finished ones have nothing to add, and the others nothing yet."""
+        """The tasks that can acknowledge. Finished tasks have nothing to add, and the others nothing yet."""
         return frozenset(task for task, state in self._states.items() if state is AttemptState.RUNNING)
 
     @property

@@ -154,8 +154,8 @@ def facts_told(lake_uri: str, kind: type[Told]) -> Sequence[Told]:
 
 
 def records_told(lake_uri: str) -> Sequence[PartitionRecord]:
-    """Those of all partitions, in the order in which they were told. There may be very many, so nothing is remembered:
-    all files are read each time.
+    """The records of all partitions, in the order in which they were told. There may be very many, so nothing is
+    remembered: all files are read each time.
     """
     return [fact for fact in _told(lake_uri, _records_of) if isinstance(fact, PartitionRecord)]
 

@@ -136,5 +136,5 @@ def _day(path: str) -> str:
 
 
 def _new_path(day: str) -> str:
-    """Behind all that begin with a time, and behind an earlier one of its kind."""
+    """A path that comes behind all paths that begin with a time, and behind earlier compactions."""
     return f"{FOLDER}/{day}/compacted-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{uuid4().hex[:12]}{ENDING}"

@@ -40,9 +40,10 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One kind of difference about one subject; ``partitions`` are those that it is about, if it is about any.
+    """A difference of one kind about one subject. ``partitions`` names the partitions that it is about, if it is about
+    any.
 
-    ``pipeline`` and ``interval`` are None where it is about no single one; ``count`` is of rows, commits or files.
+    ``pipeline`` and ``interval`` are None where it is about several; ``count`` is of rows, commits or files.
     """
 
     difference: Difference

@@ -161,8 +161,8 @@ def _as_told_last(told: Iterable[Fact]) -> Mapping[Hashable, Fact]:
 
 
 def _younger(age_of: Callable[[Any], Age], known: Iterable[Fact], told: Iterable[Fact]) -> Iterator[Fact]:
-    """Of facts of one kind that are appended again and again those that were told and are younger than the ledger's
-    youngest in their place: the oldest first, and each once, as a transaction that failed at its end may have been
+    """Facts that were told and are younger than the ledger's youngest in their place, of one kind that is appended
+    again and again. The oldest comes first, and each comes once: a transaction that failed at its end may have been
     repeated.
     """
     youngest: dict[Hashable, Any] = {}
@@ -180,7 +180,7 @@ def _of_kind(kind: FactKind[Any], facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _highest_numbers(known: Iterable[Fact]) -> Mapping[Hashable, int]:
-    """Of each series of what is written by number."""
+    """The highest number of each series of facts that are numbered."""
     found: dict[Hashable, int] = {}
     for fact in known:
         if number_of := BY_TYPE[type(fact)].number:

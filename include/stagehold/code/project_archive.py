@@ -92,7 +92,7 @@ def _archive(files: Iterable[str], project: Path) -> ProjectArchive:
 
 
 def _python_files(folder: Path) -> Iterator[Path]:
-    """Without hidden folders, and without those of others: environments, and this library."""
+    """The project's Python files, without hidden folders and folders of others: environments, and this library."""
     for place, folders, names in os.walk(folder):
         here = Path(place)
         folders[:] = [name for name in folders if not name.startswith((".", "__pycache__"))]
@@ -135,7 +135,7 @@ def _compiled(name: str, source: bytes) -> bytes | None:
 
 
 def _after_beginning(tree: ast.Module) -> int:
-    """Behind the docstring and what has to stand first: ``from __future__``."""
+    """The place behind the docstring and behind ``from __future__``, which has to stand first."""
     place = 1 if ast.get_docstring(tree, clean=False) is not None else 0
     while place < len(tree.body) and _is_future(tree.body[place]):
         place += 1

@@ -59,7 +59,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 class NameScope:
-    """One statement of a module, most often a function, with what its names stand for."""
+    """A statement of a module, most often a function, with what its names stand for."""
 
     def __init__(self, names: ModuleNames, statement: ast.stmt) -> None:
         self.names, self.statement = names, statement

@@ -131,7 +131,7 @@ class BadSavepointName(SavepointError, Terminal):
 
 
 class SavepointTaken(SavepointError, Terminal):
-    """There is a savepoint of that name, which is another one."""
+    """There is another savepoint of that name."""
 
     def __init__(self, name: str, whose: str) -> None:
         self.name = name

@@ -205,7 +205,7 @@ class NothingToResume(RequestError, Terminal):
 
 
 class ResumeUnderWay(RequestError, Transient):
-    """Of several resumes of a run at once only one is carried out."""
+    """Another resume of the run is being carried out. Of several at once, only the first is."""
 
     def __init__(self, run: str, by: str) -> None:
         self.run, self.by = run, by

@@ -14,7 +14,7 @@ class SpecError(StageholdError):
 
 @dataclass(frozen=True)
 class SpecProblem:
-    """One thing wrong in a pipeline file, at one place."""
+    """A mistake in a pipeline file, at one place."""
 
     line: int
     field: str
@@ -71,7 +71,7 @@ class RegionCycle(SpecError, Terminal):
 
 @dataclass(frozen=True)
 class TopologyProblem:
-    """One thing wrong in a graph of vertices and partitions; ``field`` is a path such as ``partitions[0].type``."""
+    """A mistake in a graph of vertices and partitions; ``field`` is a path such as ``partitions[0].type``."""
 
     field: str
     given: str

@@ -40,7 +40,9 @@ def copy_files(
 
 
 def copied_for(record: PartitionRecord, uri: str, attempt_id: str) -> PartitionRecord:
-    """The same record with files in the table at ``uri``, below what the attempt wrote. Nothing refers to them yet."""
+    """The record with copies of its files in the table at ``uri``, below what the attempt wrote. Nothing refers to the
+    copies yet.
+    """
     folder = f"{DATA_FOLDER}/{attempt_id}/{record.written_by.replace('/', '.')}"
     paths = {file.path: _path(folder, record.partition, file) for file in record.all_files}
     copy_files(files_at(record.table), files_at(uri), paths)

@@ -99,7 +99,7 @@ class StagedContent:
         return frame.parquet(*(f"{spark_uri(self.staged.uri)}/{path}" for path in paths)).withColumns(told)
 
     def aggregates(self) -> list[Column]:
-        """By which `metrics` are told."""
+        """The aggregates that `metrics` are read from."""
         return _content_aggregates()
 
     def metrics(self, partition: int, row: Sequence[Any] | None) -> PartitionMetrics:
@@ -118,7 +118,7 @@ class StagedContent:
 
 @dataclass(frozen=True)
 class RecordedContent:
-    """The same of partitions that are recorded, published or not."""
+    """The content of partitions that are recorded, published or not."""
 
     records: Sequence[PartitionRecord]
 
@@ -167,7 +167,7 @@ def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dic
 
 
 def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], name: str) -> dict[int, str]:
-    """The same of what they keep under one name; nothing of partitions that keep no rows."""
+    """Fingerprints of what partitions keep under one name; partitions that keep no rows have none."""
     from pyspark.sql.types import StructType
 
     parts = {one.partition: part for one in records for part in one.kept if part.name == name and part.files}
@@ -238,7 +238,7 @@ def _hashable(column: Column, kind: DataType) -> Column:
 
 
 def _without_maps(column: Column, kind: DataType) -> Column:
-    """The same value with each map as an array of its entries, sorted by key."""
+    """The value with each map as an array of its entries, sorted by key."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import ArrayType, MapType, StructType
 

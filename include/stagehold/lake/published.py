@@ -47,7 +47,7 @@ class Absences:
 
 
 def absences(records: Sequence[PartitionRecord]) -> Absences:
-    """Of the ``records`` of one interval of a published stage, all consumable, those that are not in their table now.
+    """Which partitions of a published stage's interval are not in their table now. The ``records`` are all consumable.
 
     Reads the table's snapshot once. Only if something is missing are commits read, those behind the oldest record of
     it.

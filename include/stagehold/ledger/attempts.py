@@ -150,7 +150,7 @@ class Attempts:
 
 
 def _same_region(attempt: Attempt) -> ColumnElement[bool]:
-    """Only attempts of the same pipeline, interval and region."""
+    """A condition that only attempts of the same pipeline, interval and region meet."""
     columns = attempts.c
     return and_(
         columns.pipeline == attempt.pipeline, columns.interval == attempt.interval, columns.region == attempt.region
@@ -158,7 +158,7 @@ def _same_region(attempt: Attempt) -> ColumnElement[bool]:
 
 
 def _get(connection: Connection, attempt_id: str) -> Attempt | None:
-    """Nobody else changes it before the end of the transaction."""
+    """The attempt, which nobody else changes before the end of the transaction."""
     query = select(attempts).where(attempts.c.attempt_id == attempt_id).with_for_update()
     row = connection.execute(query).mappings().one_or_none()
     return record_of(Attempt, row) if row else None

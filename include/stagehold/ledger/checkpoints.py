@@ -64,7 +64,7 @@ class Checkpoints:
         *,
         fails_run: bool = False,
     ) -> CheckpointRecord:
-        """There is no such checkpoint, and there never will be one with its number."""
+        """Record that the checkpoint failed. There never will be another with its number."""
         return self._set(
             checkpoint,
             lease,
@@ -76,7 +76,7 @@ class Checkpoints:
         )
 
     def discard(self, checkpoint: CheckpointRecord, lease: Lease) -> None:
-        """It is about to be deleted from the lake; nobody may restore it any more."""
+        """Record that the checkpoint is about to be deleted from the lake: nobody may restore it any more."""
         self._set(checkpoint, lease, discarded_at=DatabaseTime())
 
     def get(self, run_id: str, number: int) -> CheckpointRecord:
@@ -229,7 +229,7 @@ class SavepointRequests:
         return read_all(self._database, SavepointRequest, query.order_by(columns.requested_at, columns.name))
 
     def settle(self, name: str, failure: str | None = None) -> None:
-        """It was served, or there is none and ``failure`` says why; the first word counts."""
+        """Record that the request was served or, by ``failure``, why there is no savepoint. The first answer counts."""
         open_one = (savepoint_requests.c.name == name, savepoint_requests.c.settled_at.is_(None))
         told = failure and self._database.redact(failure)
         with self._database.writing() as connection:

@@ -89,13 +89,15 @@ class Leases:
             return record_of(Lease, connection.execute(taking.returning(leases)).mappings().one())
 
     def overlapping(self, region: str, share: Share | None) -> tuple[Share | None, ...]:
-        """The other shares of the region, None for all of it, that were ever taken and have a partition of this one."""
+        """Other shares of the region that were ever taken and have a partition of this share; None stands for all of
+        the region.
+        """
         with self._database.reading() as connection:
             rivals = _rivals(connection, region, share)
         return tuple(rival.share for rival in rivals if rival.share != share)
 
     def holder(self, region: str) -> str | None:
-        """Who works on the region, or a share of it, now; one of them if they are several."""
+        """Somebody who works on the region, or on a share of it, now."""
         with self._database.reading() as connection:
             return next((rival.holder for rival in _rivals(connection, region, None) if rival.alive), None)
 

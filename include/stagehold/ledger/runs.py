@@ -70,7 +70,7 @@ class Runs:
             return self._move(connection, _get(connection, run_id, locked=True), events)
 
     def ask_to_cancel(self, run_id: str) -> None:
-        """Whoever drives the run is to cancel it; the run is CANCELLING from now on, unless it has ended."""
+        """Ask whoever drives the run to cancel it. The run is CANCELLING from now on, unless it has ended."""
         with self._database.writing() as connection:
             run = _get(connection, run_id, locked=True)
             if not RUN.is_terminal(run.state):
@@ -161,7 +161,9 @@ def _fetch(connection: Connection, query: Select[tuple[object, ...]]) -> tuple[R
 
 
 def _get(connection: Connection, run_id: str, *, locked: bool = False) -> Run:
-    """Without the lock of its row, which SQLite neither has nor needs, others may change the run on PostgreSQL."""
+    """The run. Unless its row is ``locked``, others may change it on PostgreSQL; SQLite neither has nor needs such a
+    lock.
+    """
     query = select(runs).where(runs.c.run_id == run_id)
     row = connection.execute(query.with_for_update() if locked else query).mappings().one_or_none()
     if row is None:

@@ -38,12 +38,12 @@ def _import(modules: tuple[str, ...]) -> None:
 
 
 def begin_before_savepoints() -> None:
-    """For every engine that this process makes."""
+    """Have every engine that this process makes begin its transactions before savepoints."""
     event.listen(Engine, "savepoint", begin)
 
 
 def begin(connection: Connection, _name: str) -> None:
-    """Of the write at once, so that it waits for its turn instead of failing later."""
+    """Begin a write at once, so that it waits for its turn instead of failing later."""
     if connection.dialect.driver == "pysqlite" and not connection.connection.dbapi_connection.in_transaction:  # type: ignore[union-attr]
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 

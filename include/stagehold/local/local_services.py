@@ -25,7 +25,7 @@ PROBE_SECONDS = 2.0
 
 
 class Service(Protocol):
-    """One process of the embedded default. Every start is a new process; `ready` is asked only about the newest."""
+    """A process of the embedded default. Every start is a new process; `ready` is asked only about the newest."""
 
     @property
     def name(self) -> str: ...
@@ -97,7 +97,9 @@ class AirflowService:
 
 
 def local_services(settings: Settings, *, spark_only: bool = False) -> tuple[Service, ...]:
-    """In the order of their start. No triggerer: nothing of ours defers. A remote Spark is somebody else's to run."""
+    """The services in the order of their start. There is no triggerer, since nothing of ours defers. A remote Spark is
+    somebody else's to run.
+    """
     spark = () if settings.spark_remote else (SparkService(settings),)
     if spark_only:
         return spark

@@ -38,7 +38,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """One that is free now; nothing reserves it."""
+    """A port that is free now; nothing reserves it."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])

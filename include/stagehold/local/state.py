@@ -22,7 +22,9 @@ class ServicePhase(StrEnum):
 
 @dataclass(frozen=True)
 class ServiceState:
-    """One service; ``pid`` and ``started`` are those of its newest process, which leads a session of its own."""
+    """The state of a service; ``pid`` and ``started`` are those of its newest process, which leads a session of its
+    own.
+    """
 
     name: str
     phase: ServicePhase

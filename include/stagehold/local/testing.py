@@ -1,4 +1,4 @@
-"""For the tests of a project's functions."""
+"""Tools for the tests of a project's functions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _server() -> Settings:
 
 
 def _settings(home: str) -> Settings:
-    """Those of the project, but for what must not be shared with its runs."""
+    """The project's settings, but for those that must not be shared with its runs."""
     found = load_settings()
     usual: Any = dict.fromkeys(("lake", "ledger", "sandbox", "spark_remote", "spark_master"), "")
     return replace(

@@ -20,8 +20,8 @@ class Only(StrEnum):
 
 @dataclass(frozen=True)
 class BackfillChoice:
-    """From the ``first`` interval to the ``last``, in all ``stages`` if none are named. ``restore_from_stage`` has that
-    stage and all that read it computed again.
+    """What to backfill: the ``first`` interval to the ``last``, in these ``stages``, or in all if none are named.
+    ``restore_from_stage`` has that stage and all that read it computed again.
     """
 
     first: str

@@ -64,7 +64,7 @@ class SavepointRequest:
 
 @dataclass(frozen=True)
 class CheckpointRecord:
-    """One checkpoint of a run, in the order of their numbers.
+    """A checkpoint of a run. A run's checkpoints are ordered by their numbers.
 
     ``failure`` says in words why it failed, ``reason`` in one of Flink's; with ``fails_run`` it was one too many, and
     every attempt that was under way then fails. ``bytes_written`` are those of its own files, ``bytes_referenced``
@@ -103,7 +103,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """One attempt's part in a checkpoint. ``reason`` says why it declined; without an answer it has not said yet."""
+    """An attempt's part in a checkpoint. ``reason`` says why it declined; without an answer it has not answered yet."""
 
     run_id: str
     number: int

@@ -38,7 +38,7 @@ class PartitionSet(Set[int]):
 
     @staticmethod
     def named(ranges: Iterable[tuple[int, int]], known: Collection[int]) -> PartitionSet:
-        """Those of the ``known`` that the ranges name, and the ends of each range, known or not.
+        """The partitions of ``known`` that the ranges name, and the ends of each range, known or not.
 
         A range of nothing but numbers that nobody knows costs no more than its two ends.
         """
@@ -57,7 +57,7 @@ class PartitionSet(Set[int]):
         return tuple((run[0], run[-1]) for run in runs)
 
     def __str__(self) -> str:
-        """For people: 0-3, 7. Of very many ranges only the first and the last are told."""
+        """A text for people: 0-3, 7. Of very many ranges only the first and the last are told."""
         if WHOLE in self:
             others = self - {WHOLE}
             return ", ".join((ALL_TOGETHER, *([str(others)] if others else [])))

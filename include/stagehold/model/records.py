@@ -151,7 +151,7 @@ UNBEGUN = 0  # stands where the epoch does in a try that has not had a lease; ep
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try of a region in a run. ``share`` names the partitions it is for when a region is split over several tasks.
+    """A try of a region in a run. ``share`` names its partitions when a region is split over several tasks.
 
     ``failure_rule`` names the rule that gave ``failure_class``, ``restore`` the request of its run that it works for,
     ``labels`` are what failure enrichers say of its failure.
@@ -225,7 +225,7 @@ class StatePart:
 
 @dataclass(frozen=True)
 class PartitionRecord:
-    """One partition as one attempt left it. Records are appended; the newest of a partition counts.
+    """A partition as an attempt left it. Records are appended; the newest of a partition counts.
 
     ``version`` is the Delta version that published it, None when the gate blocked it before that, or holds it, or when
     it was taken out of its table again.
@@ -295,7 +295,7 @@ class PartitionRecord:
 
     @property
     def all_files(self) -> tuple[DataFile, ...]:
-        """Those of the data and those of the state."""
+        """The files of the data and of the state."""
         return (*self.files, *(file for part in self.kept for file in part.files))
 
 
@@ -446,8 +446,7 @@ class Pin:
 
 @dataclass(frozen=True)
 class Event:
-    """One line of a run's history, for people; nothing is decided from it.
-    Of a `TRACE` the subject is the attempt's id.
+    """A line of a run's history, for people; nothing is decided from it. The subject of a `TRACE` is the attempt's id.
     """
 
     run_id: str

@@ -118,7 +118,7 @@ class SourcePosition:
 
 
 def write_position(position: Position) -> dict[str, Any]:
-    """As plain data for JSON."""
+    """The position as plain data for JSON."""
     if isinstance(position, VersionsRead):
         return {"after": position.after, "version": position.version, **_write_found(position.found)}
     return {

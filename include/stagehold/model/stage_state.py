@@ -29,8 +29,8 @@ class StateColumn:
 
 @dataclass(frozen=True)
 class StateShape:
-    """One state of a stage. ``key`` are the columns that group keyed state; its groups can be told by the hash it was
-    written by, and no other. A list has neither.
+    """The shape of a state of a stage. ``key`` are the columns that group keyed state; its groups can be told only by
+    the hash that wrote it. A list has neither.
     """
 
     name: str

@@ -265,7 +265,7 @@ class Standing:
 
     @property
     def released(self) -> int:
-        """Of inner stages: nobody needs their data any more."""
+        """Partitions of inner stages whose data nobody needs any more."""
         return self.done - self.consumable
 
     @property
@@ -274,7 +274,7 @@ class Standing:
 
     @property
     def missing(self) -> int:
-        """Those that are declared and have no record."""
+        """Partitions that are declared and have no record."""
         return self.total - self.recorded
 
     @property
@@ -322,7 +322,7 @@ def need_of(word: RunWord | None, standing: Standing) -> Need | None:
 
 
 def together(standings: Iterable[Standing]) -> Standing:
-    """Of declared stages, all that there is of an interval."""
+    """All that there is of an interval, of its declared stages together."""
     counts: Counter[PartitionState] = Counter()
     done, total = 0, 0
     for one in standings:

@@ -224,7 +224,7 @@ def attempt_after(state: AttemptState, event: AttemptEvent) -> AttemptStep:
 
 @dataclass(frozen=True)
 class Move(Generic[State, Happening]):
-    """One change of a state, and what made it."""
+    """A change of a state, and what made it."""
 
     before: State
     event: Happening
@@ -246,7 +246,7 @@ def moves(
 
 @dataclass(frozen=True)
 class Transition:
-    """One change in the history of a run or, where ``attempt_id`` says so, of one of its attempts.
+    """A change in the history of a run or, where ``attempt_id`` names it, of an attempt of the run.
 
     ``before`` and ``event`` are None where a life begins: there was no state before it.
     """

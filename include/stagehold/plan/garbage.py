@@ -34,7 +34,7 @@ class Garbage:
 def garbage(
     history: Sequence[PartitionRecord], present: Mapping[str, int], needed: Collection[str], older_than: datetime
 ) -> tuple[Garbage, ...]:
-    """Of the files that are ``present``, those that may go.
+    """The files that may go, of those that are ``present``.
 
     The newest record of a partition keeps its files, whatever its state, unless it was released; those are deleted
     whatever their age. All others wait until they have been superseded for long enough, since a reader that began

@@ -39,7 +39,7 @@ class Sample:
 
     @staticmethod
     def read(text: str, seed: str) -> Sample | None:
-        """None for what is neither a share nor a number."""
+        """The sample that a text names; None for a text that is neither a share nor a number."""
         match = re.fullmatch(r"([1-9][0-9]{0,8})(%?)", text.strip())
         if match is None or (match[2] and int(match[1]) > 100):
             return None
@@ -54,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class ChosenPartitions:
-    """Those that a scrub found something of, to look at them again."""
+    """Partitions of which a scrub found something, to look at them again."""
 
     wanted: Mapping[Cell, frozenset[int]]
 
@@ -64,7 +64,7 @@ class ChosenPartitions:
 
 @dataclass(frozen=True)
 class ScrubTarget:
-    """One stage for one interval, and what is known of it before any content is read.
+    """A stage of an interval, and what is known of it before any content is read.
 
     ``records`` are the newest of the partitions to look at, consumable or damaged. ``gone`` cannot be read: the bytes
     of its files as they are now, None for a file that is gone. ``removed`` somebody else took out of a published table.
@@ -139,7 +139,7 @@ def mismatch_found(found: Mismatch, *, marked: bool, why_not: str = "") -> Scrub
 
 
 def overtaken(record: PartitionRecord) -> ScrubFinding:
-    """It was another one by the time that it would have been marked."""
+    """The finding that another record had replaced this one by the time that it would have been marked."""
     return ScrubFinding(record, Condition.SKIPPED, "it changed while it was read")
 
 

@@ -222,7 +222,7 @@ def note_lines() -> None:
 
 
 def _calling_lines(library: str, depth: int) -> str:
-    """So many innermost lines outside of the library, as pyspark's own function writes them."""
+    """The innermost lines outside of the library, as pyspark's own function writes them."""
     lines: list[str] = []
     frame: FrameType | None = sys._getframe(1)
     while frame and len(lines) < depth:

@@ -73,7 +73,8 @@ class Evolution(StrEnum):
 
 
 class OnWaiverEnd(StrEnum):
-    """What becomes of a table's rows that rest on data which a gate refuses, when the word ends that let it through."""
+    """What becomes of a table's rows that rest on data which a gate refuses, when the waiver ends that let it through.
+    """
 
     RETRACT = "retract"  # they are taken out of the table
     KEEP = "keep"  # they stay, and are marked
@@ -163,7 +164,7 @@ class InputForm(SpecPart):
 
 
 class Input(InputForm):
-    """One edge into a stage; ``key`` names the columns of the producer that a keyed exchange groups by."""
+    """An edge into a stage; ``key`` names the columns of the producer that a keyed exchange groups by."""
 
     stage: str
 
@@ -259,7 +260,7 @@ class StageSettings(SpecPart):
 
 
 class Stage(StageSettings):
-    """One node of the pipeline.
+    """A node of the pipeline.
 
     ``key`` are the output columns that tell which partition a row is in; it defaults to the key of the first keyed
     input. ``partitions`` is the resolved number of output partitions, whatever it came from; with ``auto_partitions``

@@ -34,7 +34,7 @@ class RestartCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """One vertex to restart. ``through`` is the partition that led to its region, None for the failed."""
+    """A vertex to restart. ``through`` is the partition that led to its region, None for the failed."""
 
     vertex: str
     cause: RestartCause

@@ -40,7 +40,7 @@ class PartitionRegions:
 
     @cached_property
     def region_of(self) -> Numbers:
-        """For every vertex, its region."""
+        """The region of every vertex."""
         regions = [0] * len(self.topology.vertices)
         for region, members in enumerate(self.members):
             for number in members:
@@ -49,22 +49,22 @@ class PartitionRegions:
 
     @cached_property
     def producing(self) -> Sequence[Numbers]:
-        """For every group of the topology, the regions that produce its partitions."""
+        """The regions that produce the partitions of every group of the topology."""
         return [self._regions(producers) for producers in self.topology.group_producers]
 
     @cached_property
     def reading(self) -> Sequence[Numbers]:
-        """For every group of the topology, the regions that read it."""
+        """The regions that read every group of the topology."""
         return [self._regions(consumers) for consumers in self.topology.group_consumers]
 
     @cached_property
     def groups_read(self) -> Sequence[Numbers]:
-        """For every region, the groups it reads, also those it produces itself."""
+        """The groups that every region reads, also those it produces itself."""
         return inverted(self.reading, len(self.members))
 
     @cached_property
     def groups_produced(self) -> Sequence[Numbers]:
-        """For every region, the groups that hold a partition of its own."""
+        """The groups that hold a partition of each region."""
         return inverted(self.producing, len(self.members))
 
     def region_with(self, vertex: str) -> int:

@@ -71,12 +71,12 @@ class Topology:
 
     @cached_property
     def producer_of(self) -> Numbers:
-        """For every partition, the vertex that produces it."""
+        """The vertex that produces each partition."""
         return [self.position[partition.producer] for partition in self.partitions]
 
     @cached_property
     def outputs(self) -> Sequence[Numbers]:
-        """For every vertex, the partitions it produces."""
+        """The partitions that each vertex produces."""
         return inverted([(producer,) for producer in self.producer_of], len(self.vertices))
 
     @cached_property
@@ -85,7 +85,7 @@ class Topology:
 
     @cached_property
     def group_producers(self) -> Sequence[Numbers]:
-        """For every group, the vertices that produce its partitions, each once."""
+        """The vertices that produce the partitions of each group, each vertex once."""
         return [
             list(dict.fromkeys(self.producer_of[number] for number in partitions))
             for partitions in self.group_partitions
@@ -97,7 +97,7 @@ class Topology:
 
     @cached_property
     def groups_reading(self) -> Sequence[Numbers]:
-        """For every partition, the groups it is read in."""
+        """The groups that each partition is read in."""
         return inverted(self.group_partitions, len(self.partitions))
 
     def vertex(self, name: str) -> Vertex:
@@ -122,7 +122,7 @@ class Topology:
 
 
 def inverted(lists: Sequence[Iterable[int]], size: int) -> Sequence[list[int]]:
-    """For every number below ``size``, the places of the lists that hold it."""
+    """The places of the lists that hold a number, for every number below ``size``."""
     places: list[list[int]] = [[] for _ in range(size)]
     for place, numbers in enumerate(lists):
         for number in numbers:

@@ -21,7 +21,7 @@ class FileTrouble:
 
 
 def file_troubles(partitions: Iterable[RecordedPartition]) -> tuple[FileTrouble, ...]:
-    """Of the data and the state of those that are consumable. What is deleted behind the look is not seen."""
+    """Troubles with the files of consumable partitions' data and state. What is deleted behind the look is not seen."""
     by_table: defaultdict[str, list[RecordedPartition]] = defaultdict(list)
     for one in partitions:
         if one.record.state.readable:

@@ -36,7 +36,7 @@ class HeldPart:
 
 @dataclass(frozen=True)
 class StateTree:
-    """One state of a stage; ``parts`` are in the order of their partitions."""
+    """A state of a stage; ``parts`` are in the order of their partitions."""
 
     shape: StateShape
     amount: Amount
@@ -45,7 +45,7 @@ class StateTree:
 
 @dataclass(frozen=True)
 class StageTree:
-    """One stage. ``amounts`` has every state that some partition is in; ``missing`` have no record."""
+    """A stage. ``amounts`` has every state that any partition is in; ``missing`` have no record."""
 
     shape: StageShape
     parallelism: int
@@ -78,7 +78,7 @@ class CheckpointTree:
 
     @property
     def consumable(self) -> Amount:
-        """Of all stages."""
+        """The number of consumable partitions of all stages."""
         every = [stage.consumable for stage in self.stages]
         return Amount(*(sum(getattr(one, name) for one in every) for name in ("partitions", "rows", "bytes")))
 
@@ -145,7 +145,7 @@ def _groups(partition: int, shape: StateShape, stage: OpenedStage) -> tuple[int,
 
 
 def _bytes(files: Array) -> Array:
-    """Of each list of files, their bytes."""
+    """The bytes of each list of files."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

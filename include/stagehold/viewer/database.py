@@ -32,7 +32,7 @@ FROM (
 
 @contextmanager
 def closed_database() -> Iterator[DuckDBPyConnection]:
-    """One that sees no file at all, for reading statements."""
+    """A database that sees no file at all, for reading statements."""
     import duckdb
 
     with duckdb.connect(config={**CLOSED, "enable_external_access": False}) as connection:

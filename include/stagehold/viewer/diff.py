@@ -82,7 +82,7 @@ class CheckpointDiff:
         return not (self.only_in_a or self.only_in_b or self.stages)
 
     def only_stage(self, stage: StageDiff) -> CheckpointDiff:
-        """The same of one stage."""
+        """The difference in one stage alone."""
         return CheckpointDiff(self.a, self.b, (), (), () if stage.alike else (stage,))
 
 

@@ -33,8 +33,8 @@ class PartitionLine:
 
 
 def partition_lines(partitions: Sequence[RecordedPartition], fold_above: int = FOLDED_ABOVE) -> list[PartitionLine]:
-    """In ascending order. Of more than ``fold_above`` neighbours are one line if a wave made them and the gate said
-    the same of them.
+    """The lines of partitions in ascending order. More than ``fold_above`` neighbours become a single line if the same
+    wave made them and the gate said the same of them.
     """
     if len(partitions) <= fold_above:
         return [_line([one]) for one in partitions]

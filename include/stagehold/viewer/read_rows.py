@@ -160,8 +160,8 @@ def _of_keys(key: Sequence[str], wanted: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Statement:
-    """One SELECT. ``reads`` are the tables, by schema and name in lower case, among them names that it gives itself.
-    ``lists`` says that it asks which views there are, or about one.
+    """A SELECT statement. ``reads`` are the tables, by schema and name in lower case, among them names that it gives
+    itself. ``lists`` says that it asks which views there are, or about one.
     """
 
     text: str

@@ -29,7 +29,7 @@ class RefusedStage:
 
     @property
     def blocked(self) -> tuple[PartitionRecord, ...]:
-        """Those that nobody may read, refused or held."""
+        """The partitions that nobody may read, refused or held."""
         return tuple(one for one in self.records if one.state.kept_back)
 
     def why_held(self, record: PartitionRecord) -> str | None:
@@ -110,7 +110,7 @@ def _samples(verdict: GateResult) -> tuple[str | None, list[Any]]:
 
 
 def _as_text(value: Any) -> str:
-    """As DuckDB writes it. Moments are in ISO's form in a verdict."""
+    """The value as DuckDB writes it. Moments are in ISO's form in a verdict."""
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)

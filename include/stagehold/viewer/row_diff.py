@@ -47,7 +47,8 @@ class RowDiff:
 def row_diff(
     a: OpenedCheckpoint, b: OpenedCheckpoint, diff: StageDiff, key: Sequence[str], tell: Tell
 ) -> RowDiff | None:
-    """None if the stage has no file in one of them, or no partition differs.
+    """The rows of a stage that differ between two checkpoints. None if the stage has no file in one of them, or no
+    partition differs.
 
     :raises InvalidArgument: the key is not in both, or not a key: it has a value twice.
     :raises PartitionDataMissing: files of partitions that differ are gone.

@@ -40,7 +40,9 @@ def _spare_conversion(parameter: Any) -> None:
 
 
 def _is_converted_by_pydantic(parameter: Any) -> bool:
-    """Not by a Typer before 0.29, which has nothing to spare; without this once pyproject.toml asks for 0.29."""
+    """Whether Typer has pydantic convert the value. A Typer before 0.29 does not. This function can go once
+    pyproject.toml asks for 0.29.
+    """
     return hasattr(parameter, "type_descriptor")
 
 

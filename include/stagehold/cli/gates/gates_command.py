@@ -38,7 +38,7 @@ class FailedPartition:
 
 @dataclass(frozen=True)
 class JudgedExpectation:
-    """One expectation of a stage's gate: in how many partitions it is met, and in which not. ``results`` are all that
+    """An expectation of a stage's gate: how many partitions meet it, and which do not. ``results`` are all that
     was said, by partition.
     """
 

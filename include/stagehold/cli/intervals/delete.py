@@ -60,7 +60,9 @@ def delete(
 
 
 def _latest_first(asked: Sequence[IntervalDeletion]) -> Sequence[IntervalDeletion]:
-    """Whoever dies in between leaves no interval without that which it went on from."""
+    """The intervals, latest first: a process that dies in between leaves no interval without the one that it went on
+    from.
+    """
     return sorted(asked, key=lambda one: one.place.request.interval, reverse=True)
 
 

@@ -31,7 +31,7 @@ class RecordedPartition:
 
 
 def encode(rows: Iterable[RecordedPartition]) -> bytes:
-    """The same bytes for the same rows."""
+    """The bytes of a part. The same rows always give the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -59,7 +59,7 @@ def decode_table(content: bytes) -> Table:
 
 
 def _completed(table: Table) -> Table:
-    """With the columns that parts did not have in their earlier forms."""
+    """The table with the columns that parts did not have in their earlier forms."""
     import pyarrow as pa
 
     def filled(name: str, value: object) -> Any:
@@ -88,7 +88,7 @@ def _with_severities(verdicts: Any) -> Any:
 
 
 def empty_table() -> Table:
-    """No rows, with the columns that a part has."""
+    """A table with the columns of a part and without rows."""
     return _schema().empty_table()
 
 

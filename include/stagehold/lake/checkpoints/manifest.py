@@ -56,7 +56,7 @@ class PartReference:
 
 @dataclass(frozen=True)
 class StageManifest:
-    """One stage, with references to parts in the place of its partitions."""
+    """A stage in a manifest, with references to parts in the place of its partitions."""
 
     shape: StageShape
     parallelism: int

@@ -32,14 +32,14 @@ NEWEST = 4  # runs that an error names
 
 @dataclass(frozen=True)
 class CheckpointReference:
-    """One checkpoint among those of its run; whether it can be read shows when it is."""
+    """A checkpoint among those of its run. Whether it can be read shows when it is read."""
 
     stored: StoredCheckpoints
     number: int
 
     @property
     def address(self) -> str:
-        """Of its manifest."""
+        """The address of its manifest."""
         return self.stored.address(self.number)
 
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Relocation:
-    """From the root that a checkpoint names to the one that it is found under; what lay outside stayed where it was."""
+    """The way from the root that a checkpoint names to the root that it is found under. What lay outside stayed where
+    it was.
+    """
 
     before: str
     now: str

@@ -51,14 +51,15 @@ class Savepoint:
 
 
 class Savepoints:
-    """Those of one lake."""
+    """The savepoints of a lake."""
 
     def __init__(self, lake_uri: str) -> None:
         self._lake = lake_root(lake_uri)
         self._files = files_at(f"{self._lake}/{FOLDER}")
 
     def create(self, savepoint: Savepoint) -> bool:
-        """From now on there is one; False if the name is another one's. The same one may be made twice."""
+        """Make a savepoint exist. Gives False if another savepoint has the name; the same savepoint may be made twice.
+        """
         content = _encode(savepoint)
         path = f"{savepoint.name}{ENDING}"
         return self._files.create(path, content) or self._files.read(path) == content
@@ -91,7 +92,7 @@ class Savepoints:
         return tuple(sorted(found, key=lambda one: one.created_at, reverse=True))
 
     def remove(self, savepoint: Savepoint) -> None:
-        """There is none of that name any more; what it consists of stays."""
+        """Take the savepoint's name away. What the savepoint consists of stays."""
         self._files.remove([f"{savepoint.name}{ENDING}"])
 
     def delete_own(self, savepoint: Savepoint) -> None:

@@ -89,7 +89,7 @@ class StoredCheckpoints:
         return manifest
 
     def address(self, number: int) -> str:
-        """Of the manifest."""
+        """The address of the checkpoint's manifest."""
         return f"{self.uri}/{manifest_file(number)}"
 
     def numbers(self) -> tuple[int, ...]:
@@ -126,7 +126,7 @@ class StoredCheckpoints:
         )
 
     def open(self, number: int) -> OpenedCheckpoint:
-        """The same, for who looks at it.
+        """The checkpoint as `read_checkpoint` gives it, for whoever only looks at it.
 
         :raises CheckpointCorrupt: as `read_checkpoint` does, but for a row that is wrong in itself.
         """
@@ -177,8 +177,9 @@ class StoredCheckpoints:
         return False
 
     def _withdraw_if_overtaken(self, manifest: Manifest, builds_on: int | None) -> None:
-        """Whoever discards deletes the manifest first, and then lists what there is. So if the one below is there now,
-        its discarder will see ours.
+        """Take the manifest back if what it points to was discarded meanwhile. Whoever discards deletes the
+        manifest first, and then lists what there is. So if the manifest below is there now, its discarder will see
+        ours.
         """
         below = [manifest_file(builds_on)] if builds_on is not None else []
         made = [part.file for part in manifest.parts if part.written_by == manifest.number]
@@ -207,7 +208,9 @@ class StoredCheckpoints:
         return {part.file for manifest in manifests if manifest for part in manifest.parts}
 
     def _parts_if_readable(self, number: int) -> Collection[str]:
-        """One that cannot be read may be deleted too; its parts go when they are old."""
+        """The parts of a checkpoint; none if it cannot be read. Such a checkpoint may be deleted too, and its parts go
+        when they are old.
+        """
         try:
             return self._parts_of([number])
         except CheckpointCorrupt:

@@ -58,7 +58,7 @@ def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Land
 
 
 def committed_intervals(uri: str, prefix: str) -> Mapping[str, tuple[Landed, ...]]:
-    """The same of every interval whose cells begin with ``prefix``, from the whole log."""
+    """What the whole log says of each partition, by interval, for all intervals whose cells begin with ``prefix``."""
     seen: dict[str, set[int]] = defaultdict(set)
     live: dict[str, list[Landed]] = defaultdict(list)
     for entry in read_commits(uri, commit_versions(uri)[::-1]):

@@ -51,9 +51,10 @@ class RemovedFile:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One commit. ``user_metadata`` is its writer's word; ``operation``, ``who`` and ``at`` are its engine's.
+    """A commit. ``user_metadata`` is what its writer says of it; ``operation``, ``who`` and ``at`` are what its engine
+    says.
 
-    What is None was not told.
+    A field that is None was not told.
     """
 
     version: int

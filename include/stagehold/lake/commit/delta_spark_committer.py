@@ -54,7 +54,7 @@ class DeltaSparkCommitter:
             return
 
         def append_nothing(table: DeltaTable, landed: int) -> RetryReason:  # noqa: ARG001
-            """One token per commit is all that Spark takes."""
+            """Make a commit for each token: Spark takes one token per commit."""
             nothing = self._spark.createDataFrame([], _columns(table))
             versions = tokens_to_raise(table, (location, *rivals), claim)
             said = [

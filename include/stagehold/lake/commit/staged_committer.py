@@ -79,7 +79,7 @@ class StagedCommitter:
         return landed
 
     def append_nothing(self, table: DeltaTable, location: TableLocation, versions: Mapping[str, int]) -> None:
-        """One commit that only moves the tokens on."""
+        """Make a commit that only moves the tokens on."""
         table.create_write_transaction(
             [], "append", table.schema(), partition_columns(location), commit_properties=token_properties(versions)
         )
@@ -87,7 +87,9 @@ class StagedCommitter:
     def replace_partitions(
         self, table: DeltaTable, location: TableLocation, commit: WaveCommit, adds: list[AddAction]
     ) -> None:
-        """One commit that takes the wave in. The table's own schema is passed on: another would change the table's."""
+        """Make the commit that takes the wave in. The table's own schema is passed on: another would change the
+        table's.
+        """
         wave = (*(one.partition for one in commit.partitions), *commit.retracted)
         partitions = [*map(str, wave), *_beyond(table, location, commit.cut_into)]
         share = [] if location.interval is None else [(INTERVAL, "=", location.interval)]

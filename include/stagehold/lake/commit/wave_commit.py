@@ -32,7 +32,7 @@ class Claim:
 
     @property
     def fence(self) -> int:
-        """Before the first wave; the tokens of every earlier epoch are lower."""
+        """The token's version before the first wave. The tokens of every earlier epoch are lower."""
         return self.epoch * EPOCH_WIDTH + crc32(self.attempt_id.encode()) % 10**6 * ATTEMPT_WIDTH
 
     def is_shut_out_by(self, token: int) -> bool:
@@ -48,7 +48,7 @@ def epoch_of(token: int) -> int:
 
 @dataclass(frozen=True)
 class CommittedPartition:
-    """One partition as a wave published it; without rows it has no files. ``judged`` tells the suite that judged it,
+    """A partition as a wave published it; without rows it has no files. ``judged`` tells the suite that judged it,
     ``refused`` critical expectations that it does not meet and that somebody waived.
     """
 
@@ -107,7 +107,7 @@ class WaveCommit:
 
 
 def without_files(commit: WaveCommit) -> WaveCommit:
-    """For a writer that makes files of its own, which only the log can name."""
+    """The commit without its files, for a writer that makes files of its own, which only the log can name."""
     return replace(commit, partitions=tuple(replace(one, files=()) for one in commit.partitions))
 
 

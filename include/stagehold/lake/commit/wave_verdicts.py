@@ -23,7 +23,7 @@ FILE = "said.jsonl"  # a line for each, as in a file of the chronicle
 
 @dataclass(frozen=True)
 class WaveVerdicts:
-    """Those of one wave of an attempt, in the table at ``uri``."""
+    """The verdicts of a wave of an attempt, in the table at ``uri``."""
 
     uri: str
     attempt_id: str
@@ -31,16 +31,18 @@ class WaveVerdicts:
 
     @classmethod
     def of(cls, record: PartitionRecord) -> WaveVerdicts:
-        """Those of the wave that published the partition."""
+        """The verdicts of the wave that published the partition."""
         return cls(record.table, record.attempt_id, record.wave)
 
     def keep(self, results: Sequence[GateResult]) -> None:
-        """Before the wave is published."""
+        """Write the verdicts beside the wave's files, before the wave is published."""
         if results:
             files_at(self.uri).create(self._path, to_lines(results))
 
     def read(self) -> tuple[GateResult, ...]:
-        """None if nobody judged the wave, or a version published it that did not keep them."""
+        """The verdicts that were kept. None if nobody judged the wave, or if a version published it that did not keep
+        verdicts.
+        """
         try:
             facts = from_lines(files_at(self.uri).read(self._path))
         except FileNotFoundError:

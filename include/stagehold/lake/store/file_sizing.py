@@ -36,7 +36,9 @@ class FileSizer:
 
     @staticmethod
     def guess(target: int, schema: StructType) -> FileSizer:
-        """From the types alone, for a stage none of whose output was ever seen. Compression makes the files smaller."""
+        """A guess from the types alone, for a stage of which no output was ever seen. Compression makes the files
+        smaller.
+        """
         return FileSizer(
             target,
             sum(WIDTHS.get(kind.typeName(), WIDE) for field in schema.fields for kind in leaf_types(field.dataType)),
@@ -47,7 +49,7 @@ class FileSizer:
         return max(1, int(self.target / self.row_bytes))
 
     def corrected_by(self, files: Iterable[DataFile]) -> FileSizer:
-        """By files of the same stage as they turned out; unchanged when none has rows."""
+        """The size corrected by files of the same stage as they turned out; unchanged when none of them has rows."""
         written = list(files)
         rows = sum(file.rows for file in written)
         return replace(self, row_bytes=sum(file.bytes for file in written) / rows) if rows else self

@@ -138,7 +138,7 @@ class FolderFiles:
             (self._root / path).unlink(missing_ok=True)
 
     def _described(self, path: Path) -> Iterator[tuple[str, FileFacts]]:
-        """Nothing for a file that has vanished since its folder was listed."""
+        """The file's facts; nothing if it has vanished since its folder was listed."""
         with suppress(FileNotFoundError):
             status = path.stat()
             yield (

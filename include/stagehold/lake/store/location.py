@@ -40,14 +40,14 @@ class TableLocation:
         return self.cell if self.share is None else f"{self.share}@{self.cell}"
 
     def of(self, share: Share | None) -> TableLocation:
-        """The same part of the table, cut differently."""
+        """This part of the table for another share."""
         return replace(self, share=share)
 
 
 def table_location(
     lake_uri: str, pipeline: str, stage: Stage, interval: str, share: Share | None = None
 ) -> TableLocation:
-    """One table per stage and interval; or, for a published stage, the table its user named, used by all intervals."""
+    """The table of a stage and interval. All intervals of a published stage share the table that its author named."""
     cell = f"{cell_prefix(pipeline, stage.id)}{interval}"
     if stage.output.table is not None:
         return TableLocation(stage.name, published_table(lake_uri, stage.output.table), cell, interval, share)

@@ -75,7 +75,7 @@ class Intervals:
 
     def warned(self, pipeline: str, intervals: Collection[str]) -> Mapping[tuple[str, str], int]:
         """How many partitions, by interval and stage id, do not meet expectations that block nothing, as they were
-        judged last. All of a stage together counts as one.
+        judged last. A stage that is judged as a whole counts as one partition.
         """
         columns, later = gate_results.c, gate_results.alias()
         place = ("pipeline", "interval", "stage", "partition")
@@ -101,8 +101,8 @@ def _last_tries(row: Sequence[Any]) -> LastTries:
 
 @dataclass(frozen=True)
 class GateTally:
-    """Of one stage, by its id, and interval: the partitions that met an expectation, or did not, when they were asked
-    last. All of a stage together count as one.
+    """How often an expectation of a stage, by its id, was met in an interval: partitions are counted as they were
+    judged last. A stage that is judged as a whole counts as one partition.
     """
 
     interval: str
@@ -168,8 +168,8 @@ class Recoveries:
         return tuple(map(tuple, together.values()))
 
     def left_behind(self, run_ids: Collection[str]) -> Mapping[str, tuple[int, float]]:
-        """By attempt, of all attempts of these runs: how many partitions it had made consumable that its run did not
-        compute again, and the seconds that they had taken.
+        """How many partitions each attempt of these runs made consumable that its run did not compute again, and the
+        seconds that they took; by attempt.
         """
         columns, later = partitions.c, partitions.alias()
         place = ("pipeline", "interval", "stage", "partition")

@@ -42,7 +42,7 @@ class PipelinesAtOnce:
             return frozenset(connection.scalars(select(runs.c.pipeline).distinct()))
 
     def newest_runs(self, pipelines: Collection[str], each: int) -> Mapping[str, tuple[Run, ...]]:
-        """So many runs of each that started last, the newest first; nothing of a pipeline that never ran."""
+        """The last runs of each pipeline, the newest first; nothing of a pipeline that never ran."""
         newest_first = (runs.c.started_at.desc(), runs.c.run_id.desc())
         place = func.row_number().over(partition_by=runs.c.pipeline, order_by=newest_first).label("place")
         ranked = select(runs.c.run_id, place).where(runs.c.pipeline.in_(pipelines)).subquery()
@@ -180,7 +180,7 @@ class CheckpointHistory:
         return count, record_of(Restore, row) if row else None
 
     def parts(self, of: Collection[CheckpointKey]) -> Mapping[CheckpointKey, AcknowledgedParts]:
-        """Nothing of a checkpoint in which nobody had a part."""
+        """How many attempts had a part in each checkpoint; nothing of a checkpoint in which nobody had a part."""
         columns = acknowledgements.c
         done = columns.answer == Answer.ACKNOWLEDGED
         aligned = func.max(case((done, columns.answered_at)))
@@ -195,7 +195,7 @@ class CheckpointHistory:
             }
 
     def completed(self, pipeline: str, most: int) -> tuple[CheckpointRecord, ...]:
-        """So many of the newest that were completed, replaced ones among them."""
+        """The newest checkpoints that were completed, also those that newer ones have replaced."""
         done = checkpoints.c.state == CheckpointState.COMPLETED
         return read_all(self._database, CheckpointRecord, _newest_first(pipeline).where(done).limit(most))
 

@@ -19,7 +19,7 @@ class Sizes:
         self._database = database
 
     def ledger_bytes(self) -> int:
-        """On disk: of SQLite its file without the log, of PostgreSQL our tables with their indexes."""
+        """Bytes on disk: with SQLite its file without the log, with PostgreSQL our tables with their indexes."""
         with self._database.reading() as connection:
             return _sqlite_bytes(connection) if _is_sqlite(connection) else _postgresql_bytes(connection)
 

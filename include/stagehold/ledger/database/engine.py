@@ -199,8 +199,8 @@ def _parse(text: str) -> URL:
 
 
 def _with_our_driver(url: URL) -> URL:
-    """Without a driver's name SQLAlchemy 2.0 means psycopg2 and 2.1 psycopg 3;
-    the first is the one that Stagehold installs.
+    """The URL with the driver that Stagehold installs, psycopg2. Without a driver's name SQLAlchemy 2.0 means psycopg2,
+    but 2.1 means psycopg 3.
     """
     return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url
 
@@ -218,7 +218,7 @@ def _names_a_shared_database(url: URL) -> bool:
 
 @cache
 def _engine_of(process: int, url: URL, lock_seconds: float, *, pooled: bool) -> Engine:  # noqa: ARG001
-    """One for all users of the address in a process, so that it compiles each statement once.
+    """The engine that all users of the address share in a process, so that it compiles each statement once.
 
     The parent's stays referenced after a fork, so that a child never closes the parent's connections. Two threads may
     both make one, which connects to nothing, and one of the two is kept.

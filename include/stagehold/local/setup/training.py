@@ -55,7 +55,7 @@ def make_archive(settings: Settings, place: ArchivePlace) -> bool:
 
 
 def _own_settings(settings: Settings, project: Path) -> Settings:
-    """Nothing of the user's but the cache."""
+    """Settings of our own, with nothing of the user's but the cache."""
     include = project / "include"
     return Settings(
         cache=settings.cache,

@@ -24,7 +24,7 @@ def digest(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class ComputeKey:
-    """One short hash per cause, so that a changed key also says what changed.
+    """A short hash for each cause, so that a changed key also says what changed.
 
     ``reads`` is what `reads_part` makes of declared reads; it is empty, and in no text, where nothing is declared.
     """

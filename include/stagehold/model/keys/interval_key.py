@@ -125,8 +125,8 @@ def keys_between(first: str, last: str, schedule: str) -> Iterator[str]:
 
 
 def span_of(first: str, last: str) -> tuple[datetime, datetime]:
-    """From the beginning of the first to the end of the last, which is not in it any more: the end of a day, or of the
-    smallest piece of time behind a moment.
+    """The time from the beginning of the first to the end of the last, which is not in it any more. The end is that of
+    a day, or of the smallest piece of time behind a moment.
 
     :raises InvalidInterval: one of them is neither a day nor a moment.
     """

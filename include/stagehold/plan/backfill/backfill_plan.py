@@ -101,7 +101,9 @@ class BackfillPlan:
 
 @dataclass(frozen=True)
 class StaleStage:
-    """So many ``partitions`` are there and would be computed or judged again; ``reason`` is that of most of them."""
+    """A stage of which so many ``partitions`` are there and would be computed or judged again; ``reason`` is the reason
+    of most of them.
+    """
 
     stage: str
     partitions: int
@@ -117,8 +119,8 @@ class StaleInterval:
 
 
 def stale_intervals(plan: BackfillPlan) -> tuple[StaleInterval, ...]:
-    """Those of which a stage stands as stale. One that failed or misses something is not told, though it may be stale
-    as well.
+    """Intervals in which a stage stands as stale. An interval that failed or misses something is left out, though it
+    may be stale as well.
     """
     found = (StaleInterval(one.interval, tuple(map(_stage, filter(_is_stale, one.cells)))) for one in plan.intervals)
     return tuple(one for one in found if one.stages)
@@ -161,7 +163,7 @@ def order_of(choice: BackfillChoice, pipeline: Pipeline, *, has_failed: bool) ->
 
 
 def _chosen(choice: BackfillChoice, pipeline: Pipeline) -> tuple[str, ...]:
-    """In the order of the pipeline."""
+    """The chosen stages, in the order of the pipeline."""
     follows = descendants(pipeline, choice.restore_from_stage) if choice.restore_from_stage else None
     return tuple(
         stage.name

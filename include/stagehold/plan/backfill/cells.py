@@ -1,4 +1,4 @@
-"""One stage of one interval: how it stands, and what a backfill does about it."""
+"""A cell is a stage of an interval: how it stands, and what a backfill does about it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BackfillCell:
 
     @property
     def ranges(self) -> Ranges:
-        """Of what runs."""
+        """The ranges of the partitions that run."""
         return self.running.ranges
 
 
@@ -57,7 +57,7 @@ def cells_of(
     failed: Collection[str],
     seconds: Seconds,
 ) -> tuple[BackfillCell, ...]:
-    """One for each stage.
+    """The cells of an interval, one for each stage.
 
     :param by_itself: what a run would do that nobody told anything.
     :param ordered: what the run of the backfill does.

@@ -33,7 +33,7 @@ def short(token: str) -> str:
 
 
 def difference(shown: str, now: Sequence[PlannedCell]) -> str | None:
-    """In words, what runs now that was not shown; None if what was shown is still true."""
+    """A text that says what runs now and was not shown; None if what was shown is still true."""
     if short(shown) == _digest(_text(now).encode()):
         return None
     before = _cells(shown)
@@ -82,7 +82,7 @@ def _digest(text: bytes) -> str:
 
 
 def _cells(token: str) -> Cells | None:
-    """None for a token that does not tell them, or not as `token_of` does."""
+    """The cells that a token tells; None if it does not tell them as `token_of` does."""
     digest, _, packed = token.partition(".")
     try:
         unpacking = zlib.decompressobj()

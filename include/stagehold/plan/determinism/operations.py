@@ -36,7 +36,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True)
 class Use:
-    """One operation of a plan. ``literals`` are its constant arguments, ``inside`` is the function directly around it.
+    """An operation of a plan. ``literals`` are its constant arguments, ``inside`` is the function directly around it.
 
     ``floating`` is None while the type of what it adds is not known.
     """
@@ -58,7 +58,7 @@ class PlanFacts:
 
 @dataclass(frozen=True)
 class Finding:
-    """One operation that may give other data.
+    """An operation that may give other data.
     ``places`` are the calls it can come from, none when they are not in the project.
     """
 

@@ -35,7 +35,7 @@ class Mismatch:
 def to_verify(
     policy: VerifyPolicy, records: Sequence[PartitionRecord], *, run_id: str, interrupted: bool, seed: str
 ) -> tuple[PartitionRecord, ...]:
-    """Of the ``records`` that are about to be reused, those to compare. A partition without rows has nothing to
+    """Records to compare, of the ``records`` that are about to be reused. A partition without rows has nothing to
     compare.
 
     A sample is drawn of what other runs left, also where this run has only put it in place, and of what this run left

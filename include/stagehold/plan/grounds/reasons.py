@@ -70,7 +70,7 @@ class Reason:
         return any(isinstance(part, Unexplained) for part in self.parts)
 
     def and_then(self, *parts: Part) -> Reason:
-        """The same reason with more to say."""
+        """The reason with more to say."""
         return Reason((*self.parts, *parts))
 
 
@@ -85,7 +85,7 @@ def joined(reasons: Sequence[Reason]) -> Reason:
 
 
 def in_one_line(reasons: Sequence[Reason]) -> str:
-    """One text for reasons of one kind: places become ranges, and of differing details the first is shown."""
+    """A text for reasons of one kind: places become ranges, and of differing details the first is shown."""
     return "".join(_common_text(parts) for parts in zip(*(reason.parts for reason in reasons), strict=True))
 
 
@@ -115,7 +115,7 @@ def _common_text(parts: Sequence[Part]) -> str:
 
 
 def grouped(reasons: Iterable[Reason]) -> tuple[str, ...]:
-    """One text for each kind of reason, in the order in which the kinds come."""
+    """A text for each kind of reason, in the order in which the kinds come."""
     kinds: dict[tuple[str | tuple[str], ...], list[Reason]] = {}
     for reason in reasons:
         kinds.setdefault(reason.kind, []).append(reason)

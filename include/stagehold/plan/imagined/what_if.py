@@ -42,7 +42,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class WouldRun:
-    """One vertex that would run, and why."""
+    """A vertex that would run, and why."""
 
     id: str
     reason: str
@@ -123,7 +123,7 @@ def _stage(pipeline: Pipeline, name: str) -> Stage:
 
 
 def _places(pipeline: Pipeline, text: str) -> Iterator[Place]:
-    """One partition, or all of a stage."""
+    """The places of one partition, or of all partitions of a stage."""
     name, separator, partition = text.partition(":")
     stage = _stage(pipeline, name)
     known = [str(index) for index in range(stage.partitions)]

@@ -20,7 +20,7 @@ Ids = frozenset[int]  # of attributes
 
 @dataclass(frozen=True)
 class Carriers:
-    """Who carries one column of the exchange key, the key under which a row is computed.
+    """The attributes that carry a column of the exchange key, the key under which a row is computed.
 
     A member is that key or null. A set is complete if one of its members is the key: the one that is not null, if there
     is any. After a full outer join by the key that is true of both sides' columns together, and of neither alone.
@@ -42,12 +42,12 @@ class Carriers:
         return any(one <= attributes for one in self.complete)
 
     def never_null(self, attribute: int) -> Carriers:
-        """The same where only rows are left in which the attribute is not null."""
+        """The carriers where only rows are left in which the attribute is not null."""
         return Carriers(self.members, self.complete | {frozenset({attribute})}) if attribute in self.members else self
 
     def as_made(self, made: Mapping[int, Ids]) -> Carriers:
-        """The same after a projection; ``made`` says of which attributes each of its own is the first that is
-        not null.
+        """The carriers after a projection. For each attribute of the projection, ``made`` has the attributes of which
+        it is the first that is not null.
         """
         members = frozenset(new for new, old in made.items() if old and old <= self.members)
         copies = {next(iter(old)): new for new, old in made.items() if len(old) == 1}
@@ -56,22 +56,22 @@ class Carriers:
         return Carriers(members, frozenset(kept | told))
 
     def partly_null(self) -> Carriers:
-        """The same below an outer join that adds rows in which all of these are null, although their key is not."""
+        """The carriers below an outer join that adds rows in which all of them are null, although their key is not."""
         return Carriers(self.members)
 
 
 def side_by_side(left: Carriers, right: Carriers) -> Carriers:
-    """Of rows that are joined by the key."""
+    """The carriers in rows that are joined by the key."""
     return Carriers(left.members | right.members, left.complete | right.complete)
 
 
 def either(left: Carriers, right: Carriers) -> Carriers:
-    """Of rows that come from the left, the right, or both."""
+    """The carriers in rows that come from the left, the right, or both."""
     return Carriers(left.members | right.members, _unions((left.complete, right.complete)))
 
 
 def in_common(all_: Iterable[Carriers]) -> Carriers:
-    """Of a union, whose branches name their attributes alike."""
+    """The carriers in a union, whose branches name their attributes alike."""
     carriers = tuple(all_)
     members = frozenset.intersection(*(one.members for one in carriers))
     return Carriers(members, frozenset(some for some in _unions([one.complete for one in carriers]) if some <= members))
@@ -105,7 +105,7 @@ class Attributes:
         return tuple(one.id for one in made)
 
     def made(self, one: Named) -> Ids:
-        """Of which attributes an element of a projection is the first that is not null."""
+        """The attributes of which an element of a projection is the first that is not null."""
         parts = operands(one.expression)
         kinds = [(self._types.get(part.id, ""), *part.casts)[-1] for part in parts]
         shown = self._shown.get(parts[0].id, "") if len(parts) == 1 else ""
@@ -165,6 +165,6 @@ def keeps_group(before: str, after: str) -> bool:
 
 
 def _digits(kind: str) -> tuple[int, int]:
-    """Before and after the point; none of a type that is not exact."""
+    """The number of digits before and after the point; no digits for a type that is not exact."""
     found = DECIMAL.fullmatch(kind)
     return (int(found["precision"]) - int(found["scale"]), int(found["scale"])) if found else (DIGITS.get(kind, 0), 0)

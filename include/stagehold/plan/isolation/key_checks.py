@@ -12,7 +12,7 @@ from stagehold.model.keys.key_types import KeyKind, KeyType, may_meet
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """One column of a key, and the stage whose output it is in."""
+    """A column of a key, and the stage whose output it is in."""
 
     stage: str
     name: str

@@ -30,7 +30,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Node:
-    """One operator. ``inner`` are the plans of the subqueries in its expressions."""
+    """An operator. ``inner`` are the plans of the subqueries in its expressions."""
 
     name: str
     text: str
@@ -47,7 +47,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Named:
-    """One element of a list of expressions: the attribute that it makes or passes on, and what that is made of."""
+    """An element of a list of expressions: the attribute that it makes or passes on, and what that is made of."""
 
     id: int
     name: str
@@ -232,7 +232,7 @@ def is_plain(text: str) -> bool:
 
 
 def _unwrapped(condition: str) -> str:
-    """Without the parentheses around all of it."""
+    """The text without the parentheses around all of it."""
     inside = condition[1:-1]
     return (
         _unwrapped(inside)
@@ -246,7 +246,7 @@ MARK = "_stagehold_input_"
 
 @dataclass(frozen=True)
 class GivenInput:
-    """One frame that the function was given, under the alias `mark`.
+    """A frame that the function was given, under the alias `mark`.
 
     ``key`` are the columns it is exchanged by; empty if it holds the partitions' rows without being keyed, and None if
     it is the same whatever partitions are computed. ``types`` are those columns' types as far as they are known.

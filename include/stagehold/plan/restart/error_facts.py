@@ -64,7 +64,7 @@ def _asked(error: BaseException, getter: str) -> str:
 
 
 def _raised_names(raised: RaisedError) -> frozenset[str]:
-    """With the bases of classes that this process knows; of others just the name."""
+    """Names of the classes that were raised. Of a class that this process knows, its bases are named as well."""
     module, _, name = raised.kind.rpartition(".")
     kind = getattr(sys.modules.get(module) if module else builtins, name, None)
     return names_of(kind) if isinstance(kind, type) else frozenset({f"{module or 'builtins'}:{name}"})

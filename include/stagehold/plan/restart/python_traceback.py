@@ -15,7 +15,7 @@ STATE = re.compile(r"\s*SQLSTATE: \w{5}\s*$")  # Spark puts it behind the text
 
 @dataclass(frozen=True)
 class TracedFrame:
-    """One line of code that was being run."""
+    """A line of code that was being run."""
 
     file: str
     line: int

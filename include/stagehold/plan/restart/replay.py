@@ -59,7 +59,9 @@ class RestartRules:
                 return False
 
     def history(self, life: int) -> RestartHistory:
-        """Nothing happened yet. Chance is seeded, so that every replay of a life draws the same delays."""
+        """A history in which nothing has happened yet. Chance is seeded, so that every replay of a life draws the same
+        delays.
+        """
         return RestartHistory(restart_strategy(self.settings, random=Random(f"{self.run_id}/{life}")))  # noqa: S311 - jitter
 
 

@@ -24,7 +24,7 @@ MILLISECOND = timedelta(milliseconds=1)
 
 
 class RestartDecider(Protocol):
-    """One run's restarts so far, and what follows from them."""
+    """A run's restarts so far, and what follows from them."""
 
     def after_failure(self, now: datetime) -> Counted:
         """Count a failure at ``now``."""
@@ -46,7 +46,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class NoRestart:
-    """Never restarts."""
+    """The strategy that never restarts."""
 
     def after_failure(self, now: datetime) -> Counted:  # noqa: ARG002
         return Counted(self)

@@ -40,7 +40,9 @@ def leave_alone(confinement: Confinement, drafts: dict[str, list[Decision]]) -> 
 
 
 def _left(decision: Decision) -> Decision:
-    """Without its record: whoever reads it has to have it computed, judged or let through first."""
+    """The decision without its record: whoever reads the partition has to have it computed, judged or let through
+    first.
+    """
     return ReuseDecision(decision.stage, decision.partition, because(LEFT))
 
 

@@ -197,7 +197,7 @@ class ResumePlan:
         return tuple(decision.reused for decision in self.of(stage) if decision.reused)
 
     def within(self, stages: Collection[str], share: Share | None) -> ResumePlan:
-        """The same plan with only those decisions on ``stages`` that a task of this share carries out."""
+        """The plan with only those decisions on ``stages`` that a task of this share carries out."""
         if share is None:
             return self
         by_stage = {

@@ -115,14 +115,16 @@ def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation
 
 
 def _judge_held(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
-    """As if it could be read: what its gate says of all of the stage decides that."""
+    """Judge a held partition as if it could be read: whether it can is decided by what its gate says of the whole
+    stage.
+    """
     if record.partition in situation.of(stage.name).data.gone:
         return RunDecision, because("it was held, and its data is gone from the lake")
     return ReuseDecision, because("held, and nothing it follows from changed")
 
 
 def _judge_let_go(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
-    """It passed, and what held it back is over: what it was made from could be read by nobody."""
+    """Judge a partition that passed, after what held it back is over: what it was made from could be read by nobody."""
     held = _judge_held(stage, record, situation)
     if held[0] is not ReuseDecision:
         return held

@@ -57,7 +57,7 @@ def _sum(decisions: Iterable[Decision], seconds: Seconds, averages: Mapping[str,
 
 @dataclass(frozen=True)
 class Explanation:
-    """Some partitions of a stage and what happens to them; ``total`` is how many the stage has."""
+    """Partitions of a stage to which the same happens, and why; ``total`` is how many the stage has."""
 
     stage: str
     action: Action

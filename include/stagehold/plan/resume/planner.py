@@ -147,7 +147,8 @@ def _ended(
     upstreams: Sequence[Upstream],
     ended: EndedData,
 ) -> EndedWord | None:
-    """On which data the partition rests that may be read no more, whatever else of its inputs was computed anew."""
+    """The data that the partition rests on and that may be read no more, whatever else of its inputs was computed anew.
+    """
     if own_word_ended(stage, record, situation):
         return EndedWord((stage.name, partition))
     place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)
@@ -163,7 +164,9 @@ def _ended(
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:
-    """Of a type that is not stored no record counts as it is: what its readers were made from is in their keys."""
+    """Whether the stage's records count as they are. They do not if its output is not stored: what its readers were
+    made from is in their keys.
+    """
     return situation.of(stage.name).order.accepted and stage.output.type.stored
 
 
@@ -197,7 +200,9 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
 
 
 def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decision:
-    """Nothing is computed before what it begins with is there."""
+    """The decision, unless the state that the partition begins with is missing: nothing is computed before that is
+    there.
+    """
     earlier = situation.of(stage.name).earlier
     if earlier is None or earlier.gap is None or not decision.action.computes:
         return decision
@@ -288,7 +293,7 @@ def _mark_what_hinges_on_heals(pipeline: Pipeline, drafts: dict[str, list[Decisi
 
 
 def _mark_what_rests_on_waivers(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
-    """Whatever was made from data that its gate refuses says so."""
+    """Have each decision say whether its partition is made from data that its gate refuses."""
     for stage in pipeline.stages:
         upstreams = [Upstream(edge, drafts[edge.stage], pipeline) for edge in stage.inputs]
         for partition, decision in enumerate(drafts[stage.name]):

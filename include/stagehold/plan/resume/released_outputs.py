@@ -23,7 +23,9 @@ class ReleasedOutput:
 
 
 def released_outputs(plan: ResumePlan) -> tuple[ReleasedOutput, ...]:
-    """By stages, in their order. What would run whether or not it was released is left out."""
+    """Released outputs that are needed, by stages, in their order. What would run whether or not it was released is
+    left out.
+    """
     return tuple(_released_outputs(plan))
 
 
@@ -49,7 +51,7 @@ def _seconds(needed: Sequence[Decision], decisions: Sequence[Decision]) -> float
 
 
 def released_text(needed: Mapping[str, Sequence[ReleasedOutput]], restored_from: str | None = None) -> str | None:
-    """One sentence about all that is needed; None if nothing is.
+    """A sentence about all that is needed; None if nothing is.
 
     :param needed: by interval, in their order.
     :param restored_from: the stage at which the run or runs begin, if they are told one.

@@ -17,7 +17,9 @@ from stagehold.spec.pipeline import Stage
 
 
 class RescaledStage:
-    """Of one stage, all of whose inputs are read by key or whole: then every row of a key is where its group was."""
+    """A stage that is cut into another number of partitions, and all of whose inputs are read by key or whole: then
+    every row of a key is where its group was.
+    """
 
     def __init__(self, stage: Stage, situation: Situation, upstreams: Sequence[Upstream]) -> None:
         self.stage, self.situation, self.upstreams = stage, situation, upstreams
@@ -45,7 +47,7 @@ class RescaledStage:
 
     @cached_property
     def _counting(self) -> frozenset[int]:
-        """Those of the checkpoint that would be reused now if the stage were cut as it was then."""
+        """Partitions of the checkpoint that would be reused now if the stage were cut as it was then."""
         assert self._rescaled is not None
         before = self.stage.model_copy(update={"partitions": self._rescaled.partitions})
         shared, counting = shared_key(before, self.situation), set()

@@ -103,8 +103,8 @@ class StageWords:
 
 @dataclass(frozen=True)
 class StageSituation:
-    """One stage. ``earlier`` is what it begins with if it keeps state. Into how many partitions an ``undecided`` stage
-    is cut is not known yet; one decision stands for all of them.
+    """What is known of a stage. ``earlier`` is what it begins with if it keeps state. It is not known yet into how many
+    partitions an ``undecided`` stage is cut; one decision stands for all of them.
     """
 
     facts: StageFacts
@@ -136,5 +136,5 @@ class Situation:
         return self.stages[stage]
 
     def changed(self, change: Callable[[str, StageSituation], StageSituation]) -> Situation:
-        """The same with each stage as ``change`` makes it of its name and what is known of it."""
+        """The situation with each stage as ``change`` makes it of its name and what is known of it."""
         return replace(self, stages={name: change(name, known) for name, known in self.stages.items()})

@@ -1,4 +1,4 @@
-"""One input of a stage as the partitions of that stage see it."""
+"""An input of a stage as the partitions of that stage see it."""
 
 from __future__ import annotations
 

@@ -29,12 +29,14 @@ NOTHING: frozenset[Data] = frozenset()
 
 
 def held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
-    """Those that hold now: of the same data and expectation the one that was said last, unless it has ended."""
+    """Waivers that are in force. Of several for the same data and expectation the last counts, unless it has ended."""
     return tuple(one for one in _newest(words) if one.until is None or one.until > now)
 
 
 def no_longer_held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
-    """Those that held once: of the same data and expectation nobody has said another one since that does."""
+    """Waivers that were in force once, where nobody has given another since that is in force for the same data and
+    expectation.
+    """
     newest = _newest(words)
     return tuple(one for one in newest if one.until is not None and one.until <= now)
 
@@ -44,7 +46,7 @@ def _newest(words: Iterable[Waiver]) -> tuple[Waiver, ...]:
 
 
 def waivers_of(data: RefusedData, words: Sequence[Waiver]) -> tuple[Waiver, ...]:
-    """Those for what the recorded data does not meet."""
+    """Waivers for expectations that the recorded data does not meet."""
     return tuple(one for one in words if one.holds_for(data) and one.expectation in data.refused)
 
 
@@ -137,7 +139,7 @@ def own_word_ended(stage: Stage, record: PartitionRecord | None, situation: Situ
 
 
 def word_for_all_ended(stage: Stage, records: Sequence[PartitionRecord], situation: Situation) -> bool:
-    """The same of all partitions of the stage together."""
+    """Whether the waiver for the stage as a whole has ended."""
     if not situation.of(stage.name).facts.whole or not records:
         return False
     verdict = situation.of(stage.name).words.verdicts.newest_of(content_of(records))
@@ -197,7 +199,7 @@ class EndedData:
         return EndedData(data, Ancestry(situation.pipeline, situation.history))
 
     def beneath(self, record: PartitionRecord | None) -> Place | None:
-        """From which of it the partition was made, even if its inputs are others now."""
+        """The waived data that the partition was made from, even if its inputs are others now."""
         if record is None or not self.data:
             return None
         return min((place for place, _ in self.ancestry.made_from(record) & self.data), default=None)
@@ -221,7 +223,7 @@ class Ancestry:
         return NOTHING if made is None else self._inputs(self._place(record), made)
 
     def _inputs(self, place: Place, moment: int) -> frozenset[Data]:
-        """The same of what was made of a partition at a moment."""
+        """The waived data in the inputs of what was made of a partition at a moment."""
         if (place, moment) not in self._known:
             read = (self._with_inputs(one, moment) for one in self._reads(*place))
             self._known[place, moment] = NOTHING.union(*read)

@@ -133,7 +133,7 @@ def unescaped(text: str) -> str:
 
 
 def type_of(value: str) -> str:
-    """Of one value; only times may be escaped, since a colon must be on some systems."""
+    """The type of a value. Only times may be escaped, since a colon must be on some systems."""
     if WHOLE.fullmatch(value):
         number = int(value)
         if -(2**31) <= number < 2**31:

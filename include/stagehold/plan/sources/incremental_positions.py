@@ -51,7 +51,7 @@ def _have_in_common(one: Position, other: Position) -> bool:
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file that an interval takes anew; ``change`` is what became of it."""
+    """A file that an interval takes anew; ``change`` is what became of it."""
 
     path: str
     change: str

@@ -32,7 +32,7 @@ Bound = int | date | datetime
 
 
 def range_conditions(column: str, lower: Bound, upper: Bound, count: int) -> tuple[str, ...]:
-    """One SQL condition per split; every row meets exactly one of them.
+    """The SQL condition of each split. Every row meets exactly one of them.
 
     The bounds only say how wide a split is: the first takes all below as well, and what is NULL, the last all above.
     With more splits than values between the bounds, some take nothing.

@@ -30,7 +30,7 @@ def region_shares(pipeline: Pipeline, region: Region) -> tuple[Share | None, ...
 
 
 def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[Attempt, ...]:
-    """Of a region's attempts, the newest for each partition of ``share``: each attempt once, newest first.
+    """The newest attempts of a region for the partitions of ``share``: each attempt once, newest first.
 
     Partitions are followed one by one, since older attempts may have been cut differently.
     """
@@ -52,7 +52,9 @@ def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[A
 
 
 def _newest_first(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """By epoch, which tells the order best; one without an epoch stands behind those that began before it did."""
+    """Attempts ordered by epoch, which tells the order best. An attempt without an epoch stands behind those that began
+    before it did.
+    """
     known = list(attempts)
 
     def order(attempt: Attempt) -> tuple[int, bool, datetime]:

@@ -15,7 +15,7 @@ THRESHOLD = 5  # times the median, in rows or in bytes
 
 @dataclass(frozen=True)
 class Skew:
-    """One partition of which ``amount`` is more than `THRESHOLD` times what is ``usual`` in its stage;
+    """A partition of which ``amount`` is more than `THRESHOLD` times what is ``usual`` in its stage;
     ``unit`` is rows or bytes.
     """
 

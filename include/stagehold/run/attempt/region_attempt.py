@@ -1,4 +1,4 @@
-"""One attempt of a region while it holds the lease: it fences and adopts what those before it left, does the work, and
+"""An attempt of a region while it holds the lease: it fences and adopts what those before it left, does the work, and
 says how it ended.
 """
 
@@ -53,7 +53,8 @@ class LeasePublisher:
 
 
 class RegionAttempt:
-    """One attempt; ``previous`` are those before it on the same partitions and interval, of this run or others."""
+    """An attempt; ``previous`` are the attempts before it on the same partitions and interval, of this run or others.
+    """
 
     def __init__(self, work: RegionWork, previous: tuple[Attempt, ...]) -> None:
         self.work, self.previous = work, previous

@@ -142,7 +142,9 @@ class RegionWork:
             raise PartitionDataMissing(lost[0].stage, partitions) from error
 
     def _conclude(self, working: Sequence[str], plan: ResumePlan) -> None:
-        """Behind the last wave: what people and later intervals are told, and what keeps the attempt from finishing."""
+        """Conclude the work behind the last wave: what people and later intervals are told, and what keeps the attempt
+        from finishing.
+        """
         self._show_quarantined([name for name in self.tables.stages if name not in working])
         tell_later_intervals(self.task, self.tables.stages, self.workplace)
         self._retraction.mark()
@@ -207,7 +209,7 @@ class RegionWork:
         return self._planned(done).within(self.task.region.stages, self.task.share)
 
     def _planned(self, done: Sequence[str] = ()) -> ResumePlan:
-        """The same, of all shares of the region."""
+        """The plan of all shares of the region."""
         stages = tuple(name for name in self.task.region.stages if name not in done)
         return self._view.plan_region(stages, self.task.only)
 
@@ -255,7 +257,8 @@ class RegionWork:
         return IntervalView(self.task.request, self.workplace.ledger, self.workplace.settings).sources
 
     def _refuse_too_early(self) -> None:
-        """Before anything is taken of a source, or computed, that a later region of the run could do nothing with.
+        """Refuse an interval that comes too early, before anything is taken of a source, or computed, that a later
+        region of the run could do nothing with.
 
         :raises EarlierMissing: a stage of any region goes on with what an interval keeps that has to run first.
         """
@@ -322,7 +325,9 @@ class RegionWork:
         return plan
 
     def _tell_released(self, plan: ResumePlan) -> None:
-        """Before any of it is computed again. Who is asked to heal leaves that to who asks."""
+        """Tell which released outputs are needed, before any of them is computed again. An attempt that was asked to
+        heal leaves that to the attempt that asked.
+        """
         if self.task.only is not None or not self._computes(plan):
             return
         if text := what_was_released(self.task.request, plan):

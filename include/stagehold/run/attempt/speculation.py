@@ -93,7 +93,7 @@ class Helper:
             return False
 
     def _place(self, task: RegionTask, places: int) -> Lease | None:
-        """One of the places for helpers of a share, each of which is a lease; None when all are taken."""
+        """A place for a helper of a share, which is a lease; None when all places are taken."""
         for place in range(places):
             try:
                 name = f"{task.lease_name}/{SPECULATION}/{task.share}/{place}"
@@ -159,7 +159,9 @@ class SpeculativeAttempt:
         """The ledger hears of a speculative attempt when it has the share's lease."""
 
     def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:
-        """Without the lease the table is left as it is; files can be staged before there is one."""
+        """Begin a stage without changing its table, for which the helper has no lease; files can be staged before there
+        is a table.
+        """
         self._begun[stage] = prepare
         if self._won:
             prepare(self._won.attempt.epoch)

@@ -128,8 +128,8 @@ def _end(run: Run, request: RunRequest, workplace: Workplace) -> None:
 
 
 def _lease_when_free(run: Run, workplace: Workplace) -> Lease:
-    """Whoever has it may be ending just now, or may have died with it elsewhere; one that is renewed beyond the end
-    that it has now is somebody's at work.
+    """The coordinator's lease, waited for until it is free: whoever has it may be ending just now, or may have died
+    elsewhere. A lease that is renewed beyond the end that it has now belongs to somebody who is at work.
     """
     waited, step, longest = 0.0, MOMENT, None
     while True:

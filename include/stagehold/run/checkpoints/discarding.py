@@ -104,8 +104,9 @@ class ClaimedSnapshot:
 
     @staticmethod
     def of(request: RunRequest, workplace: Workplace) -> ClaimedSnapshot | None:
-        """None if the run claims nothing, or still needs it: unlike a job's, a run's checkpoint does not have what has
-        not been taken over yet. None, too, once it is gone, and for a checkpoint of the run itself.
+        """The claimed snapshot that may be discarded. None if the run claims nothing, or still needs it: unlike a
+        job's, a run's checkpoint does not have what has not been taken over yet. None, too, once it is gone, and for a
+        checkpoint of the run itself.
         """
         asked = request.restore
         if asked is None or asked.claim_mode is not ClaimMode.CLAIM or not is_fulfilled(request, workplace.ledger):

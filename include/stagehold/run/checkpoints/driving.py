@@ -211,7 +211,7 @@ class Driver:
                 self._handle(events.SnapshotRequested(self._clock.now, kind, request.name))
 
     def _answer_request(self, savepoint: str | None, reason: CheckpointFailure, text: str) -> None:
-        """Whoever waits for the savepoint is told why there is none, unless it is only to be tried again."""
+        """Tell whoever waits for the savepoint why there is none, unless it is only to be tried again."""
         if savepoint and reason in TRIED_AGAIN:
             self._asked_for.discard(savepoint)
         elif savepoint:

@@ -66,7 +66,7 @@ class RunCheckpoints:
         return max((before, *known, *self._stored.numbers())) + 1
 
     def clear_up(self) -> None:
-        """Whoever had the lease before and is not at work any more may have died at any step."""
+        """Clear up behind whoever had the lease before and is not at work any more: he may have died at any step."""
         known = {one.number: one for one in self._known}
         for record in known.values():
             if record.state is CheckpointState.IN_PROGRESS and not self._completed_savepoint(record):

@@ -37,7 +37,7 @@ class Cleared:
 
 
 class ClearedInterval:
-    """One interval; ``request`` has the pipeline as its attempts have it."""
+    """An interval to clear; ``request`` has the pipeline as its attempts have it."""
 
     def __init__(self, request: RunRequest, workplace: Workplace) -> None:
         self.request, self.workplace = request, workplace
@@ -86,8 +86,8 @@ class ClearedInterval:
 
     @contextmanager
     def held(self, stages: Collection[str]) -> Iterator[Mapping[str, Heartbeat]]:
-        """Nobody else computes or reads these stages inside the block. Gives the leases by stage, of all whose regions
-        are held.
+        """Keep everybody else from computing or reading these stages inside the block. Gives the leases by stage, of
+        all whose regions are held.
 
         Nobody is waited for, and who comes meanwhile waits.
 

@@ -171,7 +171,7 @@ def _swept(sweep: RegionSweep) -> Cleared:
 def collect_garbage(
     pipelines: Sequence[Pipeline], older_than: datetime, settings: Settings, progress: Progress, *, dry_run: bool
 ) -> Collected:
-    """One at a time: whoever comes second is told who is at it.
+    """Collect garbage, one process at a time: whoever comes second is told who is at it.
 
     :raises LeaseHeld: somebody else collects garbage here now.
     """

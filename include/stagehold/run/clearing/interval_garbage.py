@@ -34,11 +34,12 @@ class IntervalCheckpoints:
         self.place = place
 
     def pins(self) -> Pins | None:
-        """None while one is being taken: nobody knows yet what it points to.
+        """Files that checkpoints need, by the id of their stage. None while a checkpoint is being taken: nobody knows
+        yet what it points to.
 
-        One that is begun after this reads the ledger after this, too.
+        A checkpoint that is begun after this reads the ledger after this, too.
 
-        :raises CheckpointCorrupt: one that is kept cannot be read.
+        :raises CheckpointCorrupt: a checkpoint that is kept cannot be read.
         """
         records = self._records()
         if any(self._is_being_taken(one) for one in records):
@@ -129,7 +130,9 @@ class IntervalCheckpoints:
         return self.place.ledger.checkpoints.of_interval(self.place.pipeline.name, self.place.request.interval)
 
     def _is_being_taken(self, record: CheckpointRecord) -> bool:
-        """One whose taker died is not: whoever has lost the coordinator's lease completes nothing."""
+        """Whether somebody is taking the checkpoint. Nobody is if its taker died: whoever has lost the coordinator's
+        lease completes nothing.
+        """
         if record.state is not CheckpointState.IN_PROGRESS:
             return False
         return self.place.ledger.leases.alive(coordinator_lease(self.place.ledger.runs.get(record.run_id)))

@@ -101,7 +101,9 @@ def unmet(verdicts: Iterable[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
 def unmet_on_record(
     records: Sequence[PartitionRecord], failures: Iterable[GateResult]
 ) -> Mapping[int, Mapping[str, str]]:
-    """The same of what was judged before. What a gate saw of it is for people, and may have been forgotten."""
+    """Expectations that recorded data did not meet when it was judged before. What a gate saw of it is for people, and
+    may have been forgotten.
+    """
     seen = {(one.partition, one.expectation): one.observed for one in failures}
     return {
         one.partition: {expectation: seen.get((one.partition, expectation), "") for expectation in one.refused}
@@ -156,7 +158,7 @@ def warnings(verdicts: Sequence[Said]) -> dict[str, list[Said]]:
 
 
 def waived_by_word(rulings: Rulings) -> Mapping[str, list[int]]:
-    """Who let which partitions through."""
+    """Partitions that were let through, by the text that says who did it."""
     found: dict[str, list[int]] = {}
     for partition, one in sorted(rulings.waived.items()):
         found.setdefault(str(one.reason), []).append(partition)

@@ -26,8 +26,8 @@ from stagehold.spec.pipeline import Stage
 
 @dataclass(frozen=True)
 class StageTask:
-    """One stage in one attempt: what its waves are for, and where they go. ``suite`` judges each partition, ``whole``
-    all of them together: they are held until it has. ``waivers`` are those that hold now.
+    """A stage in an attempt: what its waves are for, and where they go. ``suite`` judges each partition, ``whole``
+    all of them together: they are held until it has. ``waivers`` are those in force.
     """
 
     stage: Stage
@@ -150,8 +150,8 @@ class Publisher(Protocol):
         """The attempt has come so far."""
 
     def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:
-        """Nothing of this attempt is written; ``prepare`` makes the stage's table ready for an epoch and fences
-        all earlier ones.
+        """Begin a stage of which this attempt has written nothing yet; ``prepare`` makes the stage's table ready for an
+        epoch and fences all earlier ones.
         """
 
     def right_to(self, stage: str, decisions: Sequence[Decision]) -> PublishRight:

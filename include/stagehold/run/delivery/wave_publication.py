@@ -58,7 +58,9 @@ class Delivery:
             raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
 
     def _commit(self, wave: Wave, own: WaveCommit, rulings: Rulings) -> WaveCommit | None:
-        """None if nothing passes, or if all partitions of the stage are to be judged together before any is read."""
+        """The commit to publish. None if nothing passes, or if all partitions of the stage are to be judged together
+        before any is read.
+        """
         passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
         if not passing or self.task.whole:
             return None

@@ -30,8 +30,8 @@ def naming_storage(settings: Settings) -> Iterator[None]:
 
 
 def storage_failure(error: BaseException, settings: Settings) -> StorageUnusable | None:
-    """None for an error that says nothing of such a place, that has its own words, or that comes out of a stage's
-    function: what that wrote is not ours.
+    """The storage failure that an error tells of. None for an error that says nothing of such a place, that has its own
+    words, or that comes out of a stage's function: what that wrote is not ours.
     """
     told = isinstance(error, StageholdError) and type(error) is not StageFailed
     found = None if told else diagnose(error)

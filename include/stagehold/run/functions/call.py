@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageCall:
-    """One call of a stage's function: what it was given, what it returned, and what it did meanwhile.
+    """A call of a stage's function: what it was given, what it returned, and what it did meanwhile.
 
     ``planned`` is the frame as the function planned it, and ``frame`` what is read of it: its rows, if they had to be
     computed before the call ended (``at_once``). ``after`` is the state that it leaves. ``reads`` are what was

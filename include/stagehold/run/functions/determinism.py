@@ -177,7 +177,7 @@ def read_plan(frame: DataFrame, inputs: Collection[DataFrame]) -> PlanReading:
 
 
 def with_types(frame: DataFrame, reading: PlanReading) -> PlanFacts:
-    """The same with what is known of the types of what is added up."""
+    """The facts of a plan with what is known of the types of what is added up."""
     uses = list(reading.uses)
     for use, expression, relation in reading.added:
         floating = uses[use].floating or _is_floating(frame, expression, relation)

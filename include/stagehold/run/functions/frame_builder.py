@@ -64,7 +64,8 @@ class FrameBuilder:
 
     @contextmanager
     def computing(self, stage: Stage) -> Iterator[None]:
-        """In the block, the session has the settings that ``stage`` declares; its frames are made and computed there.
+        """Give the session the settings that ``stage`` declares, inside the block; the stage's frames are made and
+        computed there.
 
         Rows that Spark keeps for frames which nobody has any more are dropped afterwards.
         """

@@ -63,7 +63,8 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
 
 
 def _accept_schedule(pipeline: Pipeline, progress: Progress) -> None:
-    """One process has one task at a time, which any mode could run; what no number of tasks can is refused here, too.
+    """Refuse a schedule that no number of tasks could run. One process has one task at a time, which any mode could
+    run.
 
     :raises ScheduleRefused: the schedule mode cannot run the pipeline.
     """
@@ -137,7 +138,7 @@ class Restarts:
         self._outages = OutageTries(task, progress)
 
     def wait(self, error: Exception) -> None:
-        """Before the next try; raises ``error`` if there is none."""
+        """Wait before the next try; raises ``error`` if there is no other try."""
         verdict = verdict_of(error)
         if verdict is None or verdict.decision is None or not verdict.decision.restart:
             return self._outages.wait(error)

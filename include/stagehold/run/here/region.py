@@ -1,4 +1,4 @@
-"""One attempt of a region, from lease to result. Retry, clear, resume, backfill and new runs all come through here."""
+"""An attempt of a region, from lease to result. Retry, clear, resume, backfill and new runs all come through here."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def open_workplace(settings: Settings, progress: Progress) -> Iterator[Workplace
 
 
 def work_on(task: RegionTask, workplace: Workplace, waiting: Attempt | None = None) -> RegionOutcome:
-    """The same in a workplace that somebody else has made: attempts until one has done all, and then a look at whether
-    other shares need help.
+    """Do what `run_region` promises in a workplace that somebody else has made: begin attempts until all is done, and
+    then see whether other shares need help.
     """
     outcome = None
     while outcome is None:
@@ -139,7 +139,8 @@ class Healer:
 
 
 def _lease_when_free(task: RegionTask, workplace: Workplace) -> Lease:
-    """Whoever works on this share is let finish: the plan that follows reuses what they made, and usually all of it.
+    """The lease of the task's share, once it is free. Whoever works on the share is let finish: the plan that follows
+    reuses what they made, and usually all of it.
 
     :raises LeaseNotFreed: they did not finish in time.
     """
@@ -152,8 +153,8 @@ def _lease_when_free(task: RegionTask, workplace: Workplace) -> Lease:
 
 
 def record_lost_attempts(task: RegionTask, attempt: Attempt, lease: Lease, workplace: Workplace) -> None:
-    """Whoever has the lease knows that an attempt which has not ended in the ledger is dead, or cannot publish any
-    more. Whoever has lost it since knows nothing: whom it would end is its own successor.
+    """End the attempts before this one that have not ended in the ledger. Whoever has the lease knows that they are
+    dead, or cannot publish any more. Whoever has lost it since knows nothing: whom it would end is its own successor.
 
     A launcher that tries again by itself could not ask the strategy about a process that was killed, so it is asked
     here. An earlier try that still waits is taken for dead, too: if it is not, it goes on as a new attempt.

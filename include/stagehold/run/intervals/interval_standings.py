@@ -20,8 +20,9 @@ Standings = Mapping[str, Standing]  # by stage id, of all stages that are stored
 
 @dataclass(frozen=True)
 class KnownStage:
-    """Of ``total`` partitions that the interval is to have so many are ``consumable`` or, of an inner stage, were
-    ``released``. ``rows`` and ``seconds`` are those of all partitions on record, whether they can be read or not.
+    """What is on record of a stage in an interval: of its ``total`` partitions so many are ``consumable`` or, of an
+    inner stage, were ``released``. ``rows`` and ``seconds`` are those of all partitions on record, whether they can be
+    read or not.
     """
 
     stage: str

@@ -14,7 +14,7 @@ SHOWN = 10  # intervals that an error names
 
 
 def pin_intervals(pipeline: str, intervals: Sequence[str], who: str, why: str, ledger: Ledger) -> tuple[Pin, ...]:
-    """From now on; a release that is under way at this moment may still go on.
+    """Pin intervals from now on; a release that is under way at this moment may still go on.
 
     :raises UnknownName: nothing is on record of one of them, and none is pinned.
     """

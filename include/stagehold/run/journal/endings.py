@@ -55,7 +55,7 @@ class OutageTries:
         self._task, self._progress, self._following = task, progress, 2
 
     def wait(self, error: Exception) -> None:
-        """Before the next try. Raises ``error``, if it was of another kind or there is no other try."""
+        """Wait before the next try. Raises ``error`` if it was of another kind or there is no other try."""
         if self._following > TRIES_TO_BEGIN or not _was_outage(self._task, error):
             raise error
         pause = pause_before_try(self._following, self._task.pipeline.restart).total_seconds()

@@ -39,8 +39,8 @@ def create_attempt(task: RegionTask, ledger: Ledger) -> Attempt:
 
 
 def schedule_attempt(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings) -> None:
-    """From now on the attempt waits for its lease. The first one starts the run, and one that is made after the run has
-    ended begins a new life of it.
+    """Record that the attempt waits for its lease from now on. The first one starts the run, and one that is made after
+    the run has ended begins a new life of it.
 
     A run that waited for a restart, was failing or was being cancelled goes on, unless that is because of another
     region, too.
@@ -271,5 +271,5 @@ def attach(error: BaseException, verdict: Verdict) -> None:
 
 
 def verdict_of(error: BaseException) -> Verdict | None:
-    """None when nothing was recorded: no attempt had begun, or the ledger was away."""
+    """What was recorded of the failure. None when nothing was: no attempt had begun, or the ledger was away."""
     return getattr(error, _ATTRIBUTE, None)

@@ -52,7 +52,7 @@ def kept_alive(lease: Lease, workplace: Workplace) -> Iterator[Heartbeat]:
 
 
 class LeaseWait:
-    """One wait for the lease of ``task``. It goes on until the lease is free:
+    """A wait for the lease of ``task``. It goes on until the lease is free:
     what its holder left is planned with then. ``now`` gives the time in seconds.
     """
 

@@ -33,7 +33,7 @@ class Loss:
 
 
 def losses(attempts: Sequence[Attempt], ledger: Ledger) -> Mapping[str, Loss]:
-    """By attempt id.
+    """The losses by attempt id.
 
     :param attempts: of one run.
     """

@@ -47,7 +47,7 @@ class RegionTables:
         return max((one.wave for one in newest if one.attempt_id == attempt_id), default=0)
 
     def rivals(self, stage: str) -> list[TableLocation]:
-        """The same table as attempts of other shares know it, as far as those overlap this one."""
+        """The table as attempts of other shares know it, as far as those shares overlap this one."""
         overlapping = self.workplace.ledger.leases.overlapping(self.task.lease_name, self.task.share)
         return [self.location(stage).of(share) for share in overlapping]
 
@@ -62,8 +62,8 @@ class RegionTables:
         return max((newest_epoch(tokens_of(place.uri), place.cell, share) for place in places), default=0)
 
     def fence(self, claim: Claim) -> None:
-        """Before anything is looked at, and whether or not anything is to be computed:
-        what is adopted and planned stays as it is.
+        """Fence the region's tables before anything is looked at, and whether or not anything is to be computed: what
+        is adopted and planned stays as it is.
         """
         for stage in self.stages:
             self.workplace.committer.fence(self.location(stage), claim, self.rivals(stage))
@@ -166,7 +166,9 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
 
 
 def _as_retracted(known: PartitionRecord, wave: WaveCommit) -> PartitionRecord:
-    """Nothing to record where the ledger knows nothing of the partition: it is in no table."""
+    """The record of a partition that the wave took out. Where the ledger knows nothing of a partition there is nothing
+    to record: it is in no table.
+    """
     return replace(
         as_retracted(known),
         run_id=wave.run_id,

@@ -48,7 +48,7 @@ class Candidates:
         return found[choice.source], choice
 
     def _checkpoints(self) -> Iterator[tuple[RestoreSource, str]]:
-        """With the addresses of their manifests."""
+        """Checkpoints with the addresses of their manifests."""
         return self._in_lake() if self.ledger is None else self._kept_by(self.ledger)
 
     def _kept_by(self, ledger: Ledger) -> Iterator[tuple[RestoreSource, str]]:

@@ -34,7 +34,7 @@ class CodeWishes:
 
     @staticmethod
     def read(texts: Sequence[str], said_by: str, reason: str) -> CodeWishes:
-        """From `clean=keep`, or `keep` for every other stage.
+        """The wishes in texts like `clean=keep`, or `keep` for every other stage.
 
         :raises InvalidArgument: for anything else.
         """

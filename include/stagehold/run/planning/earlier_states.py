@@ -43,7 +43,7 @@ class KnownIntervals:
         return tuple(sorted(told.values(), key=lambda one: one.partition))
 
     def intervals(self, pipeline: str, stage_id: str) -> frozenset[str]:
-        """Those in which the stage has records."""
+        """The intervals in which the stage has records."""
         told = (one.cell for one in self._told if (one.cell.pipeline, one.cell.stage) == (pipeline, stage_id))
         return frozenset((*self.ledger.partitions.intervals_of(pipeline, stage_id), *(cell.interval for cell in told)))
 
@@ -59,8 +59,8 @@ class KnownIntervals:
 def earlier_states(
     pipeline: Pipeline, interval: str, known: KnownIntervals, begins_with: BeginsWith | None
 ) -> Mapping[str, Earlier]:
-    """By the names of the stages that keep state. A run that begins with a checkpoint of another interval goes on with
-    what that has; so intervals between the two may be left out.
+    """What stages that keep state begin with, by their names. A run that begins with a checkpoint of another interval
+    goes on with what that has; so intervals between the two may be left out.
 
     :raises InvalidInterval: a stage keeps state, and the interval is none of the schedule.
     """
@@ -70,14 +70,16 @@ def earlier_states(
 
 
 def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Ledger) -> tuple[str, ...]:
-    """Those in which the stage has records, in order."""
+    """Later intervals in which the stage has records, in order."""
     known = _in_order(ledger.partitions.intervals_of(pipeline.name, stage.id), pipeline.schedule)
     own = moment_of(interval, pipeline.schedule)
     return tuple(key for moment, key in known if own and moment > own)
 
 
 def earlier_intervals(pipeline: Pipeline, stage: Stage, interval: str, known: KnownIntervals) -> tuple[str, ...]:
-    """Those in which the stage has records, the newest first; none before an interval that has no place in time."""
+    """Earlier intervals in which the stage has records, the newest first; there are none before an interval that has no
+    place in time.
+    """
     return _before(interval, known.intervals(pipeline.name, stage.id), pipeline.schedule)
 
 

@@ -72,8 +72,8 @@ def on_record(
 
 
 def _gone(records: tuple[PartitionRecord, ...], published: Absences | None, restored: frozenset[int]) -> frozenset[int]:
-    """Of a published table it counts what its snapshot holds; of a stage's own, whether its version is there; of what
-    is to be put there, whether its files are.
+    """Partitions whose data is gone. In a published table it counts what its snapshot holds; in a stage's own table,
+    whether the version is there; of data that is to be put there, whether its files are.
     """
     waiting = missing_files([one for one in records if one.partition in restored])
     here = tuple(one for one in records if one.partition not in restored)

@@ -65,7 +65,7 @@ SESSION_FACTS = ("time zone UTC", "ANSI on")
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run as its caller wants it; ``restore`` is the request for which stages are computed anew.
+    """A run as its caller wants it; ``restore`` is the request for which stages are computed anew.
 
     ``as_of`` is when the attempt that plans began: a failure of the run that comes later changes nothing for it.
     ``wanted`` are partitions, by stage, that are healed if they are gone, whether or not anything that runs reads them.
@@ -91,7 +91,7 @@ class IntervalView:
 
     @staticmethod
     def of_run(request: RunRequest, ledger: Ledger, settings: Settings) -> IntervalView:
-        """In the form of attempts that begin now, as resume, preview and dry run show it."""
+        """The view of a run in the form of attempts that begin now, as resume, preview and dry run show it."""
         return IntervalView(in_its_form(request, ledger), ledger, settings)
 
     @cached_property
@@ -137,12 +137,12 @@ class IntervalView:
 
     @property
     def pipeline(self) -> Pipeline:
-        """With the numbers of partitions of the interval."""
+        """The pipeline with the interval's numbers of partitions."""
         return self.counted.pipeline
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
-        """In topological order; the same whatever numbers of partitions were decided."""
+        """The regions in topological order; the same whatever numbers of partitions were decided."""
         return stage_regions(self.request.pipeline)
 
     @cached_property
@@ -232,7 +232,9 @@ def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
 
 
 def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[str]:
-    """Those of the region. A run that leaves stages alone also has to know what of them its later regions need."""
+    """The stages to judge: those of the region. A run that leaves stages alone also has to know what of them its later
+    regions need.
+    """
     restore = request.restore
     if restore is not None and restore.work_order is not None:
         following = (descendants(request.pipeline, stage) for stage in stages)

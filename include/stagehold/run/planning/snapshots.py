@@ -40,8 +40,8 @@ class BeginsWith:
 
     @staticmethod
     def of(restore: Restore | None, pipeline: Pipeline, interval: str) -> BeginsWith | None:
-        """None for a run that begins with what its interval has; that is also one that took all over and then lost what
-        it began with: whoever owns that may delete it.
+        """The snapshot that a run begins with. None for a run that begins with what its interval has. Such a run is
+        also one that took all over and then lost what it began with: whoever owns that may delete it.
 
         :raises CheckpointCorrupt: it cannot be read, and is needed.
         :raises RestoreRefused: it does not fit the pipeline.
@@ -61,7 +61,7 @@ class BeginsWith:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The snapshot's name for people."""
         return str(self.plan.checkpoint)
 
     @property
@@ -179,7 +179,8 @@ class BeginsWith:
         return pipeline.model_copy(update={"stages": tuple(stages)})
 
     def _records(self, stage_id: str) -> tuple[PartitionRecord, ...]:
-        """None of a stage that is cut differently now: its partitions are others."""
+        """The snapshot's records of a stage; none if the stage is cut differently now, since its partitions are others.
+        """
         found = self._restored(stage_id)
         if found is None or found.rescaled:
             return ()
@@ -195,6 +196,6 @@ class BeginsWith:
 
 @lru_cache(maxsize=4)
 def _checkpoint(address: str) -> tuple[Checkpoint, str, str]:
-    """With the root of its lake, as it is and as it was. A manifest never changes."""
+    """A checkpoint with the root of its lake, as it is and as it was. A manifest never changes."""
     stored, number = StoredCheckpoints.holding(address)
     return stored.read_checkpoint(number), stored.lake, stored.read_manifest(number).lake

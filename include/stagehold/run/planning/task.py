@@ -70,7 +70,7 @@ class RegionTask:
 
     @property
     def lease_name(self) -> str:
-        """Of the whole region, by interval and not by run:
+        """The name of the whole region's lease, by interval and not by run:
         epochs then grow along with the tables, which runs of an interval share.
         """
         return region_lease(self.pipeline.name, self.request.interval, self.region.name)

@@ -33,24 +33,24 @@ def acceptances_for(
 def waivers_for(
     pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
 ) -> Mapping[str, tuple[Waiver, ...]]:
-    """Those that hold now."""
+    """Waivers in force for the stages of the pipeline, by name."""
     return by_stage(pipeline, waivers_held(pipeline.name, interval, ledger, settings))
 
 
 def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
-    """Of all stages, whether or not the pipeline still has them."""
+    """Waivers in force for all stages, whether or not the pipeline still has them."""
     return held(waivers_said(pipeline, interval, ledger, settings), datetime.now(UTC))
 
 
 def waivers_said(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
-    """Those that hold, and those that did before."""
+    """Waivers in force, and those that were in force before."""
     told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
     before = (one for one in told if (one.pipeline, one.interval) == (pipeline, interval))
     return (*before, *ledger.waivers.of(pipeline, interval))
 
 
 def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[Waiver, ...]]:
-    """Of the stages that the pipeline still has, by name."""
+    """Waivers for the stages that the pipeline still has, by name."""
     by_name = {stage.name: tuple(one for one in words if one.stage == stage.id) for stage in pipeline.stages}
     return {name: some for name, some in by_name.items() if some}
 

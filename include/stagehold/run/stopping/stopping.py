@@ -19,8 +19,8 @@ POLL_SECONDS = 0.5
 
 
 def suspend_run(run_id: str, ledger: Ledger) -> None:
-    """From now on nothing begins in the run, and whoever is at work ends behind its wave. Its partitions stay as they
-    are, and whoever resumes the run goes on from there.
+    """Suspend the run: from now on nothing begins in it, and whoever is at work ends behind its wave. Its partitions
+    stay as they are, and whoever resumes the run goes on from there.
 
     :raises RunNotUnderWay: it has ended.
     """

@@ -97,7 +97,7 @@ def _declared(pipelines: Iterable[Pipeline], lake_uri: str) -> Iterator[StageTab
 
 
 def _recorded(records: Iterable[PartitionRecord]) -> Iterator[StageTable]:
-    """Also those of stages that no file of the project declares any more."""
+    """Tables that records name, also those of stages that no file of the project declares any more."""
     return (StageTable(one.table, one.cell.pipeline, one.cell.stage) for one in records)
 
 
@@ -138,7 +138,7 @@ def _epochs_of_attempts(facts: Iterable[Fact]) -> Iterator[tuple[str, int]]:
 
 
 def _epochs_of_logs(pipelines: Iterable[Pipeline], tables: Iterable[StageTable]) -> Iterator[tuple[str, int]]:
-    """Those of the regions of today; fences that committed nothing are here alone."""
+    """Epochs in the logs of today's regions. Fences that committed nothing are found here alone."""
     regions = {
         (pipeline.name, pipeline.stage(name).id): region.name
         for pipeline in pipelines
@@ -171,7 +171,7 @@ class Comparison:
         return missing_in_chronicle(self.known, self.evidence.knowledge.told)
 
     def _own(self, facts: Iterable[Fact]) -> Iterator[Fact]:
-        """Without those whose commits are production's."""
+        """Facts without the records whose commits are production's."""
         foreign = self.evidence.of_production
         return (fact for fact in facts if not (isinstance(fact, PartitionRecord) and fact in foreign))
 

@@ -59,7 +59,7 @@ class RunReport:
 
     @property
     def attempt_names(self) -> Mapping[str, str]:
-        """By id what people call an attempt."""
+        """What people call each attempt, by its id."""
         return {one.attempt_id: one.named for one in self.attempts}
 
 
@@ -97,7 +97,9 @@ def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> Stage
 
 
 def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -> Iterator[GateResult]:
-    """Of partitions that are blocked now: what was blocked once and passed since, or was waived, is history."""
+    """Gate failures of partitions that are blocked now: what was blocked once and passed since, or was waived, is
+    history.
+    """
     for records in newest.values():
         blocked = {record.partition for record in records if record.state is PartitionState.BLOCKED}
         blocked |= {WHOLE} if _is_refused_together(records, ledger) else set()
@@ -118,7 +120,7 @@ class RunArchive:
         self._files: Files = files_at(lake_uri)
 
     def keep(self, report: RunReport) -> None:
-        """Whoever comes second with the same end of the run changes nothing."""
+        """Keep the run. Whoever comes second with the same end of the run changes nothing."""
         run = report.run
         ended = f"{run.ended_at:%Y%m%dT%H%M%S.%f}" if run.ended_at else "not-ended"
         folder = f"{FOLDER}/{path_safe(run.pipeline)}/{path_safe(run.run_id)}"

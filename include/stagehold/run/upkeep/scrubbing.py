@@ -56,7 +56,7 @@ class ScrubPlace:
 
 
 def scrub_with_spark(ledger: Ledger, settings: Settings, progress: Progress) -> ScrubPlace:
-    """On the server that runs of this home share."""
+    """A place to scrub with the Spark server that runs of this home share."""
 
     @contextmanager
     def open_session(stall_timeout: timedelta) -> Iterator[Fingerprints]:
@@ -89,7 +89,7 @@ def _session_if_needed(
 
 
 class _Stage:
-    """One stage for one interval; ``session`` is None if of no stage there is anything to read."""
+    """A stage of an interval; ``session`` is None if there is nothing to read of any stage."""
 
     def __init__(
         self, request: RunRequest, target: ScrubTarget, session: Fingerprints | None, place: ScrubPlace
@@ -174,7 +174,7 @@ def requests_asked(pipelines: Sequence[Pipeline], interval: str | None, ledger: 
 
 
 def look(request: RunRequest, draw: Draw, ledger: Ledger) -> Iterator[ScrubTarget]:
-    """One target for each stage of which partitions are drawn. Opens no data file."""
+    """A target for each stage of which partitions are drawn. Opens no data file."""
     request = in_its_form(request, ledger)
     pipeline = counted(request, ledger).pipeline
     found = on_record(pipeline, request.interval, ledger)

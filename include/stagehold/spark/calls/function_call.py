@@ -1,4 +1,4 @@
-"""One call of a stage's function: what it does beside building its frame, and what the names mean that it gives.
+"""A call of a stage's function: what it does beside building its frame, and what the names mean that it gives.
 
 Over Spark Connect a name is looked up when a query runs, not when a frame is made. So what a name stood for is put into
 each plan that uses it before the plan is sent: a table by that name becomes the view's own plan, and a text of SQL is
@@ -61,7 +61,7 @@ def any_setting(_: str) -> bool:
 
 
 class FunctionCall:
-    """One call of a stage's function, while it goes on and afterwards; or the import of its modules, which is what
+    """A call of a stage's function, while it goes on and afterwards; or the import of its modules, which is what
     happens ``at_top``. ``changes_results`` says of a setting whether it can change results.
     """
 

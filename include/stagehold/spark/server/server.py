@@ -345,7 +345,9 @@ def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str
 
 @contextmanager
 def start_lock(settings: Settings, manner: int = 0) -> Iterator[IO[str]]:
-    """Only who has it starts a server of this home, or ends one. Child processes that it is passed to have it, too."""
+    """The lock that whoever starts a server of this home, or ends one, has to have. Child processes that it is passed
+    to have it, too.
+    """
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "start.lock").open("w") as lock:

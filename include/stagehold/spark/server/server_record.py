@@ -142,7 +142,7 @@ def using(settings: Settings, purpose: str) -> Iterator[None]:
 
 
 def server_users(settings: Settings) -> tuple[ServerUser, ...]:
-    """Everybody who uses the server now."""
+    """The users of the server now."""
     found = (_user_of(path) for path in _files(settings))
     return tuple(user for user in found if user)
 

@@ -70,7 +70,9 @@ def _name_in(path: Path) -> str:
 
 
 def _may_name(path: Path, name: str) -> bool:
-    """Without parsing it: a name has no letter that YAML would have to write in another way."""
+    """Whether the file may be that of the pipeline, found without parsing it: a name has no letter that YAML would have
+    to write in another way.
+    """
     try:
         return name.encode() in path.read_bytes()
     except OSError:

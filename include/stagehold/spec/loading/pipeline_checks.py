@@ -162,7 +162,9 @@ def _check_stored_only(draft: Draft) -> Iterator[Problem]:
 
 
 def _check_published_only(draft: Draft) -> Iterator[Problem]:
-    """Nobody else has a reason to read or write a table that a stage keeps for itself."""
+    """Refuse, for a table that a stage keeps for itself, what only a published table may have: nobody else has a reason
+    to read or write it.
+    """
     for name, stage in draft.stages.items():
         path = ("stages", name, "output")
         if draft.types[name] is OutputType.BLOCKING_PERSISTENT or draft.is_broken(*path, "type"):

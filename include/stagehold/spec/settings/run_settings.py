@@ -140,7 +140,7 @@ class CheckpointSettings(SpecPart):
 
 
 class RetentionSettings(SpecPart):
-    """Of which intervals the outputs that only stages read stay, with `release: run_end`. They go once any of these
+    """The intervals whose outputs that only stages read stay, with `release: run_end`. The outputs go once any of these
     limits is reached.
     """
 
