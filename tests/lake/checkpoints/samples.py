@@ -100,3 +100,8 @@ def interrupted(at: int, by: Callable[[], None]) -> Callable[[str], Files]:
         return type("Interrupted", (kind,), {name: told(name) for name in names})(uri)
 
     return opened
+
+
+def changed(partitions, wave):
+    """A stage with these partitions as another wave made them."""
+    return stage(record(partition, wave) for partition in partitions)

@@ -1,165 +1,35 @@
-"""What is written is read back, costs what changed, and is there for one writer only."""
+"""A checkpoint costs what changed since the one below it, goes with what only it needs, and moves with its lake."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
-from threading import Barrier
-from uuid import uuid4
+from datetime import UTC, datetime, timedelta
 
-import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.lake.checkpoints.samples import (
     LONG_AGO,
     PIPELINE,
-    RUN,
     SHAPES,
+    changed,
     checkpoint,
-    interrupted,
     record,
     stage,
     stored,
-    verdict,
 )
 
-from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
+from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
-from stagehold.errors import CheckpointCorrupt, CheckpointNumberTaken, CheckpointOvertaken
+from stagehold.errors import CheckpointCorrupt
 from stagehold.lake.checkpoints.stored import StoredCheckpoints
 from stagehold.lake.store.files import FolderFiles, files_at
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, StatePart
-from stagehold.model.source_position import FilesRead, FolderColumn, SourceFile, VersionsRead
-from stagehold.model.stage_state import StateColumn, StateKind, StateShape
-from stagehold.model.standing import PartitionState
-from stagehold.spec.pipeline import Pipeline
+from stagehold.model.source_position import FilesRead, SourceFile, VersionsRead
 
 pytestmark = pytest.mark.slow
 
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
-# Round trip
-
-texts, named, whole = st.text(max_size=8), st.text(min_size=1, max_size=8), st.integers(0, 2**63 - 1)
-times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3.5))]), min_value=datetime(1970, 1, 2))
-cells = st.builds(Cell, texts, texts, texts)
-files = st.lists(st.builds(DataFile, texts, whole, whole), max_size=2).map(tuple)
-parts = st.builds(StatePart, texts, files, whole, texts, whole, whole, texts, st.none() | texts)
-records = st.builds(
-    PartitionRecord,
-    cell=cells,
-    partition=st.integers(0, 1_200),
-    state=st.sampled_from(PartitionState),
-    run_id=texts,
-    attempt_id=texts,
-    epoch=whole,
-    wave=whole,
-    table=texts,
-    version=st.none() | whole,
-    files=files,
-    rows=whole,
-    fingerprint=texts,
-    compute_key=texts,
-    recorded_at=times,
-    reason=st.none() | texts,
-    seconds=st.none() | st.floats(allow_nan=False),
-    unexplained=st.booleans(),
-    kept=st.lists(
-        st.builds(StatePart, texts, files, whole, texts, whole, whole, texts, st.none() | texts), max_size=2
-    ).map(tuple),
-    judged=texts,
-)
-columns = st.lists(st.builds(StateColumn, texts, texts), max_size=2).map(tuple)
-states = st.builds(
-    StateShape, texts, st.sampled_from(StateKind), columns, st.lists(texts, max_size=2).map(tuple), st.none() | texts
-)
-source_files = st.builds(SourceFile, texts, whole, texts)  # what folders say of a file is told by its path
-positions = st.one_of(
-    st.none(),
-    st.builds(VersionsRead, st.none() | whole, whole),
-    st.builds(
-        FilesRead,
-        st.lists(source_files, max_size=2).map(tuple),
-        st.lists(st.builds(FolderColumn, texts, texts), max_size=2).map(tuple),
-    ),
-)
-
-
-@st.composite
-def snapshots(draw, shape):
-    chosen = draw(st.lists(records, max_size=6, unique_by=lambda one: one.partition))
-    ordered = tuple(sorted(chosen, key=lambda one: one.partition))
-    verdicts = [
-        GateResult(one.cell, one.partition, *draw(st.tuples(texts, texts, texts, st.booleans(), texts, times)))
-        for one in ordered
-        for _ in range(draw(st.integers(0, 2)))
-    ]
-    parallelism = draw(st.integers(1, 1_201))
-    return replace(
-        stage(ordered, parallelism),
-        shape=replace(shape, reads=frozenset(draw(st.lists(texts, max_size=2)))),
-        verdicts=tuple(verdicts),
-        states=tuple(draw(st.lists(states, max_size=2))),
-        position=draw(positions),
-    )
-
-
-@st.composite
-def checkpoints(draw):
-    stages = tuple(draw(snapshots(shape)) for shape in SHAPES[: draw(st.integers(0, 2))])
-    kind, name = draw(st.sampled_from(SnapshotKind)), draw(st.none() | texts)
-    number, pipeline, interval = draw(st.tuples(st.integers(0, 10**10 - 1), named, named))
-    return Checkpoint(number, kind, pipeline, interval, "run", draw(times), stages, name)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(given=checkpoints())
-def test_a_checkpoint_is_read_back_as_it_was_written(lake, given):
-    taken = replace(given, run_id=str(uuid4()))
-    run = replace(RUN, pipeline=taken.pipeline, interval=taken.interval, run_id=taken.run_id)
-    there = StoredCheckpoints(lake, run)
-    there.write(taken, PIPELINE)
-    assert there.numbers() == (taken.id,)
-    assert there.read_checkpoint(taken.id) == taken
-
-
-def test_the_pipeline_is_in_the_manifest(lake):
-    written = stored(lake).write(checkpoint(1), PIPELINE)
-    assert stored(lake).read_manifest(1) == written
-    assert Pipeline.model_validate(stored(lake).read_manifest(1).spec) == PIPELINE
-
-
-def test_a_manifest_is_json_that_names_its_parts(tmp_path):
-    there = stored(str(tmp_path))
-    there.write(checkpoint(1, stage(map(record, range(600)))), PIPELINE)
-    facts = json.loads(FolderFiles(there.uri).read("0000000001.json"))
-    assert (facts["format"], facts["version"], facts["kind"]) == ("stagehold-checkpoint", 1, "checkpoint")
-    assert facts["spec"]["stages"][0]["job"] == "jobs.x:a"
-    named = {part["file"]: part["bytes"] for part in facts["stages"][0]["parts"]}
-    assert named == FolderFiles(there.uri).sizes("parts")
-    assert [part["partitions"] for part in facts["stages"][0]["parts"]] == [500, 100]
-
-
-def test_duckdb_counts_partitions_by_state(tmp_path):
-    there = stored(str(tmp_path))
-    blocked = [record(partition, state=PartitionState.BLOCKED) for partition in range(600, 607)]
-    manifest = there.write(checkpoint(1, stage([*map(record, range(600)), *blocked])), PIPELINE)
-    files = [f"{there.uri}/{part.file}" for part in manifest.parts]
-    query = "select state, count(*), sum(rows), sum(len(files)), bool_and(verdicts[1].passed) from read_parquet($1)"
-    rows = duckdb.execute(f"{query} group by state order by state", [files]).fetchall()
-    assert rows == [("blocked", 7, 70, 7, True), ("consumable", 600, 6000, 600, True)]
-
-
 # What is unchanged is not written again
-
-
-def changed(partitions, wave):
-    return stage(record(partition, wave) for partition in partitions)
 
 
 def test_only_parts_with_changes_are_written(lake):
@@ -284,133 +154,6 @@ def test_what_is_not_ours_is_not_deleted(tmp_path):
         files_at(there.uri).create(path, b"x")
     there.discard(1, TOMORROW)
     assert len(files_at(there.uri).facts("")) == 3
-
-
-# Writers that die, and writers at once
-
-
-class Killed(BaseException):
-    pass
-
-
-def killed():
-    raise Killed
-
-
-@pytest.mark.parametrize("number", [1, 2], ids=["the same number", "the next number"])
-@pytest.mark.parametrize("wave", [0, 1], ids=["the same content", "other content"])
-def test_a_writer_that_dies_before_its_manifest_leaves_nothing_readable(lake, number, wave):
-    there, taken = stored(lake), checkpoint(1, stage(map(record, range(600))))
-    with pytest.raises(Killed):
-        stored(lake, interrupted(2, killed)).write(taken, PIPELINE)
-    assert len(files_at(there.uri).sizes("parts")) == 2
-    assert there.numbers() == ()
-    with pytest.raises(CheckpointCorrupt, match="is missing"):
-        there.read_checkpoint(1)
-    successor = checkpoint(number, stage(record(partition, wave) for partition in range(600)))
-    needed = {part.file for part in there.write(successor, PIPELINE).parts}
-    there.discard(99, TOMORROW)
-    assert set(files_at(there.uri).sizes("parts")) == needed
-    assert there.read_checkpoint(number) == successor
-
-
-def test_parts_that_a_writer_may_still_need_are_kept(lake):
-    there = stored(lake)
-    with pytest.raises(Killed):
-        stored(lake, interrupted(1, killed)).write(checkpoint(1, stage([record(0)])), PIPELINE)
-    there.discard(99, LONG_AGO)
-    assert len(files_at(there.uri).sizes("parts")) == 1
-
-
-def test_drafts_of_a_killed_writer_go_when_they_are_old(tmp_path):
-    there = stored(str(tmp_path))
-    for draft in (".0000000001.json.ab12", "parts/.0000000001-" + "0" * 64 + ".parquet.ab12"):
-        files_at(there.uri).create(draft, b"x")
-    there.discard(99, LONG_AGO)
-    assert len(files_at(there.uri).facts("")) == 2
-    there.discard(99, TOMORROW)
-    assert files_at(there.uri).facts("") == {}
-
-
-@pytest.mark.parametrize("alike", [True, False])
-def test_of_two_who_write_one_number_at_once_the_first_counts(lake, alike):
-    gate = Barrier(2)
-    taken = [checkpoint(1, stage(record(i, 0 if alike else wave) for i in range(600))) for wave in range(2)]
-
-    def write(one):
-        gate.wait()
-        try:
-            stored(lake).write(one, PIPELINE)
-        except CheckpointNumberTaken as error:
-            return str(error)
-        return None
-
-    with ThreadPoolExecutor(2) as pool:
-        errors = list(pool.map(write, taken))
-    assert sum(error is None for error in errors) == (2 if alike else 1)
-    assert all("0000000001.json is there already" in error for error in errors if error)
-    assert stored(lake).read_checkpoint(1) == taken[errors.index(None)]
-
-
-def test_a_part_that_is_there_already_and_rotten_is_not_taken(lake):
-    there, taken = stored(lake), checkpoint(1, stage([record(0)]))
-    file = there.write(taken, PIPELINE).parts[0].file
-    files_at(there.uri).remove([file, "0000000001.json"])
-    files_at(there.uri).create(file, b"rotten")
-    with pytest.raises(CheckpointCorrupt, match="has other content"):
-        there.write(taken, PIPELINE)
-    assert there.numbers() == ()
-
-
-BEFORE = [checkpoint(1, stage(map(record, range(600)))), checkpoint(2, changed([1], 1)), checkpoint(3, changed([2], 2))]
-
-
-def three(lake):
-    there = stored(lake)
-    for number, taken in enumerate(BEFORE, 1):
-        there.write(taken, PIPELINE, builds_on=number - 1 or None)
-    return there
-
-
-@pytest.mark.parametrize("discarded", [1, 2, 3])
-@pytest.mark.parametrize("moment", range(8))
-def test_whatever_is_discarded_while_one_is_written_all_that_is_there_can_be_read(tmp_path, moment, discarded):
-    there = three(str(tmp_path))
-    writer = stored(str(tmp_path), interrupted(moment, lambda: there.discard(discarded, LONG_AGO)))
-    try:
-        writer.write(checkpoint(4, changed([501], 3)), PIPELINE, builds_on=3)
-    except (CheckpointOvertaken, CheckpointCorrupt):
-        assert 4 not in there.numbers()
-        assert discarded == 3
-    for number in there.numbers():
-        there.read_checkpoint(number)
-
-
-@pytest.mark.parametrize("discarded", [1, 2, 3])
-@pytest.mark.parametrize("moment", range(7))
-def test_whatever_is_written_while_one_is_discarded_all_that_is_there_can_be_read(tmp_path, moment, discarded):
-    there = three(str(tmp_path))
-
-    def write():
-        for number, below in ((4, 1), (5, 2), (6, 3)):
-            with suppress(CheckpointCorrupt):  # what it should build on is gone
-                there.write(checkpoint(number, changed([501], 3)), PIPELINE, builds_on=below)
-
-    stored(str(tmp_path), interrupted(moment, write)).discard(discarded, LONG_AGO)
-    assert discarded not in there.numbers()
-    for number in there.numbers():
-        there.read_checkpoint(number)
-
-
-@pytest.mark.parametrize("moment", range(9))
-def test_two_may_discard_at_once(tmp_path, moment):
-    there = three(str(tmp_path))
-    stored(str(tmp_path), interrupted(moment, lambda: there.discard(1, LONG_AGO))).discard(2, LONG_AGO)
-    there.discard(1, LONG_AGO)
-    whole = {partition: record(partition) for partition in range(600)} | {1: record(1, 1), 2: record(2, 2)}
-    assert there.read_checkpoint(3) == checkpoint(3, stage(whole.values()))
-    assert set(files_at(there.uri).sizes("parts")) == {part.file for part in there.read_manifest(3).parts}
-    assert verdict(record(1, 1)) in there.read_checkpoint(3).stages[0].verdicts
 
 
 # A lake that was moved
