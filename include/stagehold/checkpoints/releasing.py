@@ -66,7 +66,7 @@ def released_at_once(
 
     :param finished: partitions of every stage, by its name, whose attempts in this run have finished.
     """
-    records = {partition_name(stage.name, one.partition): one for stage, one in _present(pipeline, recorded)}
+    records = {partition_name(stage.name, record.partition): record for stage, record in _present(pipeline, recorded)}
     if not records:
         return ()
     vertices = (partition_name(stage, index) for stage, indices in finished.items() for index in indices)
@@ -82,7 +82,7 @@ def finished_partitions(pipeline: Pipeline, attempts: Sequence[Attempt]) -> Mapp
     """
     finished: dict[str, set[int]] = defaultdict(set)
     for region in stage_regions(pipeline):
-        own = [one for one in attempts if one.region == region.name]
+        own = [attempt for attempt in attempts if attempt.region == region.name]
         for share in region_shares(pipeline, region):
             if own and all_finished(own, share):
                 for name in region.stages:

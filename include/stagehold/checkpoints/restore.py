@@ -121,13 +121,13 @@ def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restor
 
 def under_present_ids(snapshots: Sequence[StageSnapshot], pipeline: Pipeline) -> tuple[StageSnapshot, ...]:
     """Each under the id that its stage has now, as far as the pipeline has that stage."""
-    recorded, known = {one.shape.id for one in snapshots}, {stage.id for stage in pipeline.stages}
+    recorded, known = {snapshot.shape.id for snapshot in snapshots}, {stage.id for stage in pipeline.stages}
     unmatched = {stage.name: stage for stage in pipeline.stages if stage.id not in recorded}
     found = []
-    for one in snapshots:
-        stage = None if one.shape.id in known else unmatched.get(one.shape.name)
-        same = stage is not None and (stage.uid is None or one.shape.id == one.shape.name)
-        found.append(replace(one, shape=replace(one.shape, id=stage.id)) if stage and same else one)
+    for snapshot in snapshots:
+        stage = None if snapshot.shape.id in known else unmatched.get(snapshot.shape.name)
+        same = stage is not None and (stage.uid is None or snapshot.shape.id == snapshot.shape.name)
+        found.append(replace(snapshot, shape=replace(snapshot.shape, id=stage.id)) if stage and same else snapshot)
     return tuple(found)
 
 
@@ -153,7 +153,9 @@ def _misfits(stage: Stage, snapshot: StageSnapshot) -> Iterator[RestoreProblem]:
     author chose is not. Where nothing goes by key group it means nothing.
     """
     then = snapshot.max_parallelism
-    if not (any(edge.exchange is Exchange.KEYED for edge in stage.inputs) or any(one.key for one in snapshot.states)):
+    if not (
+        any(edge.exchange is Exchange.KEYED for edge in stage.inputs) or any(shape.key for shape in snapshot.states)
+    ):
         return
     if stage.partitions > then:
         yield RestoreProblem(kind=Misfit.TOO_MANY_PARTITIONS, stage=stage.name, now=stage.partitions, then=then)

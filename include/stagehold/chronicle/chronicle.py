@@ -113,8 +113,8 @@ def read_from(files: Files) -> Chronicled:
             break
     said = told.values()
     return Chronicled(
-        facts=tuple(fact for one in said if not isinstance(one, TornFile) for fact in one),
-        torn=tuple(one for one in said if isinstance(one, TornFile)),
+        facts=tuple(fact for content in said if not isinstance(content, TornFile) for fact in content),
+        torn=tuple(content for content in said if isinstance(content, TornFile)),
     )
 
 

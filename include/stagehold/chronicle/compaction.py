@@ -82,8 +82,8 @@ def compact(files: Files, ledger: Ledger, older_than: datetime, *, dry_run: bool
         found = read_files(files, sizes)
     except FileNotFoundError:
         return replace(untouched, why_not=NotCompacted.OVERTAKEN)
-    said = {path: one for path, one in found.items() if not isinstance(one, TornFile)}
-    untouched = replace(untouched, torn=tuple(one for one in found.values() if isinstance(one, TornFile)))
+    said = {path: content for path, content in found.items() if not isinstance(content, TornFile)}
+    untouched = replace(untouched, torn=tuple(content for content in found.values() if isinstance(content, TornFile)))
     known = ledger.facts.all()
     missing = missing_rows(known, [fact for facts in said.values() for fact in facts])
     if missing:
@@ -93,8 +93,8 @@ def compact(files: Files, ledger: Ledger, older_than: datetime, *, dry_run: bool
         _carry_out(planned, files)
     return replace(
         untouched,
-        files_after=len(sizes) - sum(one.files_freed for one in planned),
-        bytes_freed=sum(one.bytes_freed for one in planned),
+        files_after=len(sizes) - sum(replacement.files_freed for replacement in planned),
+        bytes_freed=sum(replacement.bytes_freed for replacement in planned),
     )
 
 
@@ -105,7 +105,7 @@ def replacements(
     paths: dict[str, list[str]] = defaultdict(list)
     for path in said:
         paths[_day(path)].append(path)
-    told = {day: tuple(fact for path in some for fact in said[path]) for day, some in paths.items()}
+    told = {day: tuple(fact for path in paths for fact in said[path]) for day, paths in paths.items()}
     return tuple(
         Replacement(
             path=_new_path(day),
@@ -120,10 +120,10 @@ def replacements(
 
 def _carry_out(planned: Iterable[Replacement], files: Files) -> None:
     """Newest files go first: what is left of a day by whoever dies is then its beginning."""
-    for one in planned:
-        if one.content and not files.create(one.path, one.content):
-            raise FileExistsError(f"{one.path} was there before it was made")
-        files.remove(one.paths[::-1])
+    for replacement in planned:
+        if replacement.content and not files.create(replacement.path, replacement.content):
+            raise FileExistsError(f"{replacement.path} was there before it was made")
+        files.remove(replacement.paths[::-1])
 
 
 def _first_day_kept(older_than: datetime) -> str:

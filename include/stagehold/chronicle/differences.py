@@ -65,7 +65,8 @@ def disagreements(difference: Difference, facts: Iterable[Fact], runs: Mapping[s
         kind = BY_TYPE[type(fact)]
         found[*_where(kind, fact, runs), kind.subject_of(fact)].append(fact)
     return [
-        Disagreement(difference, *place, count=len(some), partitions=_partitions(some)) for place, some in found.items()
+        Disagreement(difference, *place, count=len(facts), partitions=_partitions(facts))
+        for place, facts in found.items()
     ]
 
 

@@ -96,18 +96,18 @@ def unrecorded(
     """What is published and newer than any record of it."""
     newest = newest_records(facts)
     return tuple(
-        one
-        for some in published.values()
-        for one in some
-        if _place(one) not in newest or _wave(one) > _wave(newest[_place(one)])
+        record
+        for records in published.values()
+        for record in records
+        if _place(record) not in newest or _wave(record) > _wave(newest[_place(record)])
     )
 
 
 def adopted_facts(facts: Iterable[Fact], lake: LakeKnowledge) -> tuple[PartitionRecord | GateResult, ...]:
     """`unrecorded`, and what gates said of that."""
     found = unrecorded(facts, lake.published)
-    places = {_place(one) for one in found}
-    return (*found, *(one for one in lake.said if (one.cell, one.partition) in places))
+    places = {_place(record) for record in found}
+    return (*found, *(result for result in lake.said if (result.cell, result.partition) in places))
 
 
 def uncommitted(
@@ -116,11 +116,11 @@ def uncommitted(
     """Partitions that are recorded as consumable, though their table's log has no such commit. What was judged again
     has that of the same files.
     """
-    said = {_place(one): one for some in published.values() for one in some}
+    said = {_place(record): record for records in published.values() for record in records}
     return tuple(
-        one
-        for place, one in newest_records(facts).items()
-        if one.state.readable and one.cell in published and not _is_committed(one, said.get(place))
+        record
+        for place, record in newest_records(facts).items()
+        if record.state.readable and record.cell in published and not _is_committed(record, said.get(place))
     )
 
 
@@ -132,9 +132,9 @@ def _is_committed(record: PartitionRecord, published: PartitionRecord | None) ->
 def newest_records(facts: Iterable[Fact]) -> Mapping[Place, PartitionRecord]:
     """What counts of each partition."""
     ordered = sorted(
-        (fact for fact in facts if isinstance(fact, PartitionRecord)), key=lambda one: partition_age(one)[1]
+        (fact for fact in facts if isinstance(fact, PartitionRecord)), key=lambda record: partition_age(record)[1]
     )
-    return {_place(one): one for one in ordered}
+    return {_place(record): record for record in ordered}
 
 
 def _wave(record: PartitionRecord) -> tuple[int, int]:
@@ -213,7 +213,7 @@ def _begun_anew(known: Iterable[Fact], told: Iterable[Fact]) -> frozenset[str]:
     """Runs that have ended, as an old ledger says, and of which an attempt began after that."""
     ends = {row.run_id: row.ended_at for row in known if isinstance(row, Run) and row.ended_at}
     attempts = (fact for fact in told if isinstance(fact, Attempt) and fact.began and fact.run_id in ends)
-    return frozenset(one.run_id for one in attempts if one.started_at >= ends[one.run_id])
+    return frozenset(attempt.run_id for attempt in attempts if attempt.started_at >= ends[attempt.run_id])
 
 
 def _as_they_ended(facts: Sequence[Fact]) -> Iterator[Fact]:

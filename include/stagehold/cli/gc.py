@@ -78,7 +78,7 @@ def _show(found: Collected, *, dry_run: bool) -> None:
     from rich.filesize import decimal
 
     if found.cleared:
-        print_table("would be deleted" if dry_run else "deleted", COLUMNS, [_row(one) for one in found.cleared])
+        print_table("would be deleted" if dry_run else "deleted", COLUMNS, [_row(item) for item in found.cleared])
         typer.echo("\n".join(_meanings(found.cleared)))
     rows, files = sum(vars(found.forgotten).values()), found.chronicle.files_before - found.chronicle.files_after
     if rows or files:
@@ -95,11 +95,11 @@ def _show(found: Collected, *, dry_run: bool) -> None:
     typer.echo(f"{decimal(found.bytes)} {'would be deleted' if dry_run else 'deleted'}.")
 
 
-def _row(one: Cleared) -> tuple[str, ...]:
+def _row(cleared: Cleared) -> tuple[str, ...]:
     from rich.filesize import decimal
 
-    return one.pipeline, one.interval, one.stage, one.why, str(one.files), decimal(one.bytes)
+    return cleared.pipeline, cleared.interval, cleared.stage, cleared.why, str(cleared.files), decimal(cleared.bytes)
 
 
 def _meanings(cleared: Sequence[Cleared]) -> list[str]:
-    return [f"{why}: {TEXTS[why]}" for why in dict.fromkeys(one.why for one in cleared)]
+    return [f"{why}: {TEXTS[why]}" for why in dict.fromkeys(item.why for item in cleared)]

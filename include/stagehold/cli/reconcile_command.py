@@ -37,12 +37,12 @@ def reconcile(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     unread = [result for result in results if not isinstance(result, Pipeline)]
     found = compare_and_repair(pipelines, settings, dry_run=dry_run)
     if as_json:
-        print_document({"dry_run": dry_run, "disagreements": [_document(one) for one in found]})
+        print_document({"dry_run": dry_run, "disagreements": [_document(disagreement) for disagreement in found]})
     else:
         _show(found, dry_run=dry_run)
     for error in unread:
         typer.echo(f"only what ledger and chronicle say of it was compared: {error}", err=True)
-    if unread or any(one.difference.needs_a_person for one in found):
+    if unread or any(disagreement.difference.needs_a_person for disagreement in found):
         raise typer.Exit(1)
 
 
@@ -50,14 +50,17 @@ def _show(found: Sequence[Disagreement], *, dry_run: bool) -> None:
     if not found:
         typer.echo("Ledger and lake say the same.")
         return
-    left_alone = [one for one in found if not one.difference.repaired]
-    rows = [*_in_short([one for one in found if one.difference.repaired], dry_run=dry_run), *map(_row, left_alone)]
+    left_alone = [disagreement for disagreement in found if not disagreement.difference.repaired]
+    rows = [
+        *_in_short([disagreement for disagreement in found if disagreement.difference.repaired], dry_run=dry_run),
+        *map(_row, left_alone),
+    ]
     print_table("ledger and lake", COLUMNS, rows)
-    for one in found:
-        if one.detail:
-            typer.echo(f"{one.subject}: {one.detail}")
-    repaired = sum(one.count for one in found if one.difference.repaired)
-    left = sum(one.count for one in left_alone)
+    for disagreement in found:
+        if disagreement.detail:
+            typer.echo(f"{disagreement.subject}: {disagreement.detail}")
+    repaired = sum(disagreement.count for disagreement in found if disagreement.difference.repaired)
+    left = sum(disagreement.count for disagreement in left_alone)
     typer.echo(f"{repaired} {'to be repaired' if dry_run else 'repaired'}, {left} left.")
     if dry_run and repaired:
         typer.echo("`stagehold reconcile` repairs them.")
@@ -68,18 +71,18 @@ def _show(found: Sequence[Disagreement], *, dry_run: bool) -> None:
 def _in_short(repaired: Sequence[Disagreement], *, dry_run: bool) -> list[tuple[str, ...]]:
     """One row for all of an interval that is repaired in the same way."""
     alike: dict[tuple[Difference, str, str], list[Disagreement]] = defaultdict(list)
-    for one in repaired:
-        alike[one.difference, one.pipeline or "", one.interval or ""].append(one)
+    for disagreement in repaired:
+        alike[disagreement.difference, disagreement.pipeline or "", disagreement.interval or ""].append(disagreement)
     return [
         (
             difference.replace("_", " "),
             pipeline,
             interval,
-            str(sum(one.count for one in some)),
+            str(sum(disagreement.count for disagreement in disagreements)),
             f"{'to be ' if dry_run else ''}{_then(difference)}",
-            _subjects([one.subject for one in some]),
+            _subjects([disagreement.subject for disagreement in disagreements]),
         )
-        for (difference, pipeline, interval), some in alike.items()
+        for (difference, pipeline, interval), disagreements in alike.items()
     ]
 
 
@@ -110,5 +113,5 @@ def _then(difference: Difference) -> str:
     }[difference]
 
 
-def _document(one: Disagreement) -> dict[str, object]:
-    return {**asdict(one), "repaired": one.difference.repaired}
+def _document(disagreement: Disagreement) -> dict[str, object]:
+    return {**asdict(disagreement), "repaired": disagreement.difference.repaired}

@@ -101,7 +101,7 @@ def _tables(report: RunReport, lost: Losses) -> Iterator[tuple[str, Sequence[str
     counted = ("stage", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
     yield "Stages", counted, [*map(_stage_cells, report.stages)]
     tried = ("region", "epoch", "state", "started", "ended", "failure")
-    yield "Attempts", tried, [_attempt_cells(one, lost.get(one.attempt_id)) for one in report.attempts]
+    yield "Attempts", tried, [_attempt_cells(attempt, lost.get(attempt.attempt_id)) for attempt in report.attempts]
     yield "History of states", ("time", "of", "from", "to", "event"), [*_history_cells(report)]
     judged = ("stage", "partition", "suite", "expectation", "observed")
     yield "Failed gates", judged, [*map(_failure_cells, report.failures)]
@@ -143,9 +143,9 @@ def _attempt_cells(attempt: Attempt, loss: Loss | None) -> tuple[str, ...]:
 
 def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:
     names = report.attempt_names
-    for one in report.history:
-        of = "run" if one.attempt_id is None else names.get(one.attempt_id, one.attempt_id)
-        yield moment(one.recorded_at), of, one.before or "", one.after, one.event or ""
+    for transition in report.history:
+        of = "run" if transition.attempt_id is None else names.get(transition.attempt_id, transition.attempt_id)
+        yield moment(transition.recorded_at), of, transition.before or "", transition.after, transition.event or ""
 
 
 def _failure_cells(failure: GateResult) -> tuple[str, ...]:

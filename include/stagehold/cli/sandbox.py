@@ -49,7 +49,7 @@ def list_them(as_json: AsJson = False) -> None:
 
     found = sandboxes(load_settings())
     if as_json:
-        print_document({"sandboxes": [asdict(one) for one in found]})
+        print_document({"sandboxes": [asdict(sandbox) for sandbox in found]})
     elif found:
         print_table("Sandboxes", COLUMNS, map(_cells, found))
     else:
@@ -70,10 +70,10 @@ def remove(name: Name, as_json: AsJson = False) -> None:
         typer.echo(f"Removed sandbox {gone.name}: {decimal(gone.bytes)}, of {gone.lake} and {gone.ledger}.")
 
 
-def _cells(one: Sandbox) -> tuple[str, ...]:
+def _cells(sandbox: Sandbox) -> tuple[str, ...]:
     from rich.filesize import decimal
 
-    return one.name, decimal(one.bytes), moment(one.changed_at), one.ledger, one.lake
+    return sandbox.name, decimal(sandbox.bytes), moment(sandbox.changed_at), sandbox.ledger, sandbox.lake
 
 
 def offer_sandboxes(app: typer.Typer) -> None:

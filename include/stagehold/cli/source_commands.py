@@ -68,7 +68,9 @@ def retake(
         )
         return
     if changes:
-        print_table(f"Files of {stage} for {key}", ("change", "file"), [(one.change, one.path) for one in changes])
+        print_table(
+            f"Files of {stage} for {key}", ("change", "file"), [(change.change, change.path) for change in changes]
+        )
     would = "would take" if dry_run else "takes"
     typer.echo(
         f"{key} {would} {len(changes)} files otherwise than before; `stagehold run {pipeline} --interval "

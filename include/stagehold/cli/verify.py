@@ -86,8 +86,8 @@ def _pipelines(name: str | None, settings: Settings) -> tuple[list[Pipeline], li
     from stagehold.spec.loading.loader import find_pipeline, load_each_pipeline
 
     found = load_each_pipeline(settings) if name is None else (find_pipeline(name, settings),)
-    unread = [one for one in found if isinstance(one, InvalidSpec)]
-    return [one for one in found if not isinstance(one, InvalidSpec)], unread
+    unread = [loaded for loaded in found if isinstance(loaded, InvalidSpec)]
+    return [loaded for loaded in found if not isinstance(loaded, InvalidSpec)], unread
 
 
 def _show(results: Sequence[StageScrub]) -> None:
@@ -108,8 +108,8 @@ def _last_line(results: Sequence[StageScrub]) -> str:
     from stagehold.plan.scrub import Condition, next_command
 
     findings = [finding for result in results for finding in result.findings]
-    unhealed, healed = sum(one.open for one in findings), sum(one.healed for one in findings)
-    skipped = sum(one.condition is Condition.SKIPPED for one in findings)
+    unhealed, healed = sum(finding.open for finding in findings), sum(finding.healed for finding in findings)
+    skipped = sum(finding.condition is Condition.SKIPPED for finding in findings)
     told = f"{sum(result.checked for result in results)} partitions checked"
     told += f", {skipped} skipped" if skipped else ""
     told += f", {healed} healed" if healed else ""
@@ -134,14 +134,20 @@ def _found(result: StageScrub) -> Iterator[str]:
     """One line for each partition that is damaged or missing."""
     from stagehold.plan.scrub import Condition
 
-    for one in result.findings:
-        if one.condition is not Condition.SKIPPED:
-            words = (one.condition.value, *(("marked",) if one.marked else ()), *(("healed",) if one.healed else ()))
-            files = ", ".join(file.path for file in one.record.files)
-            which = f", files {files}" if one.condition is Condition.DAMAGED else ""  # what is missing says which are
+    for finding in result.findings:
+        if finding.condition is not Condition.SKIPPED:
+            words = (
+                finding.condition.value,
+                *(("marked",) if finding.marked else ()),
+                *(("healed",) if finding.healed else ()),
+            )
+            files = ", ".join(file.path for file in finding.record.files)
+            which = (
+                f", files {files}" if finding.condition is Condition.DAMAGED else ""
+            )  # what is missing says which are
             yield (
-                f"{_place(result)}[{one.record.partition}] {', '.join(words)}: {one.differs}; table "
-                f"{one.record.table}{which}"
+                f"{_place(result)}[{finding.record.partition}] {', '.join(words)}: {finding.differs}; table "
+                f"{finding.record.table}{which}"
             )
 
 
@@ -151,9 +157,9 @@ def _skipped(result: StageScrub) -> Iterator[str]:
     from stagehold.plan.scrub import Condition
 
     skipped: dict[str, list[int]] = {}
-    for one in result.findings:
-        if one.condition is Condition.SKIPPED:
-            skipped.setdefault(one.differs, []).append(one.record.partition)
+    for finding in result.findings:
+        if finding.condition is Condition.SKIPPED:
+            skipped.setdefault(finding.differs, []).append(finding.record.partition)
     for why, partitions in skipped.items():
         yield f"{_place(result)}[{PartitionSet(partitions)}] skipped: {why}"
 
@@ -168,7 +174,7 @@ def _document(results: Sequence[StageScrub], failures: Sequence[str]) -> dict[st
 
     return {
         "stages": [_stage_document(result) for result in results],
-        "partitions": [_partition_document(result, one) for result in results for one in result.findings],
+        "partitions": [_partition_document(result, finding) for result in results for finding in result.findings],
         "not_healed": list(failures),
         "next": next_command(results),
     }

@@ -115,13 +115,15 @@ def _about_graph(
         print_document(_document(found))
     else:
         print_table(
-            f"What would restart in {file.name}", ("vertex", "why"), [(one.id, one.reason) for one in found.restart]
+            f"What would restart in {file.name}",
+            ("vertex", "why"),
+            [(vertex.id, vertex.reason) for vertex in found.restart],
         )
         typer.echo(f"{len(found.regions)} regions; may be deleted: {', '.join(found.releasable) or 'nothing'}")
 
 
 def _document(found: Consequences) -> dict[str, Any]:
-    restart = [{"id": one.id, "reason": one.reason} for one in found.restart]
+    restart = [{"id": vertex.id, "reason": vertex.reason} for vertex in found.restart]
     return {"regions": found.regions, "restart": restart, "releasable": found.releasable}
 
 

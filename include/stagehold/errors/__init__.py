@@ -150,5 +150,5 @@ from stagehold.errors.spec_errors import *
 from stagehold.errors.stage_errors import *
 from stagehold.errors.storage_errors import *
 
-for _kind in [one for one in globals().values() if isinstance(one, type) and one.__module__.startswith(__name__)]:
+for _kind in [kind for kind in globals().values() if isinstance(kind, type) and kind.__module__.startswith(__name__)]:
     _kind.__module__ = __name__

@@ -158,7 +158,7 @@ class NothingToWaive(RequestError, Terminal):
 
     def __init__(self, stage: str, problem: str, offered: Sequence[str]) -> None:
         self.stage, self.problem, self.offered = stage, problem, tuple(offered)
-        lines = "".join(f"\n  {stage}{one}" for one in self.offered)
+        lines = "".join(f"\n  {stage}{expectation}" for expectation in self.offered)
         refused = f" It refuses:{lines}\n" if lines else " It refuses nothing. "
         super().__init__(
             f"Nothing was waived of {stage}: {problem}.{refused}`stagehold gates RUN --failed` shows what each "

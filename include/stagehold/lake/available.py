@@ -17,7 +17,9 @@ def missing_data(records: Sequence[PartitionRecord]) -> frozenset[int]:
     That another commit may have the number of one whose log file was lost does no harm here: readers read the recorded
     files.
     """
-    without_version = (partition for table, some in _by_table(records) for partition in _without_version(table, some))
+    without_version = (
+        partition for table, table_records in _by_table(records) for partition in _without_version(table, table_records)
+    )
     return missing_files(records) | frozenset(without_version)
 
 
@@ -26,7 +28,9 @@ def missing_files(records: Sequence[PartitionRecord]) -> frozenset[int]:
 
     Lists each attempt's files once, or the partition's where delta-spark wrote them; opens none of them.
     """
-    return frozenset(partition for table, some in _by_table(records) for partition in _without_files(table, some))
+    return frozenset(
+        partition for table, table_records in _by_table(records) for partition in _without_files(table, table_records)
+    )
 
 
 def sizes_now(record: PartitionRecord) -> Mapping[str, int | None]:

@@ -144,7 +144,7 @@ class RecordedContent:
         """
         fields = data_fields(recorded_schema(self.records))
         begins = (fields[:count] for count in range(len(fields), 0, -1))
-        return next((some for some in begins if any(_is_of(one, some) for one in self.records)), fields)
+        return next((fields for fields in begins if any(_is_of(record, fields) for record in self.records)), fields)
 
 
 def measure(
@@ -163,15 +163,17 @@ def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dic
     content = RecordedContent(records)
     found = _rows(content.frame(spark).groupBy(PARTITION).agg(*_numbered(content.aggregates())))
     each = (content.metrics(record.partition, found.get(record.partition)) for record in records)
-    return {one.partition: one.fingerprint for one in each}
+    return {metrics.partition: metrics.fingerprint for metrics in each}
 
 
 def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], name: str) -> dict[int, str]:
     """Fingerprints of what partitions keep under one name; partitions that keep no rows have none."""
     from pyspark.sql.types import StructType
 
-    parts = {one.partition: part for one in records for part in one.kept if part.name == name and part.files}
-    files = [(one.table, file.path) for one in records if (part := parts.get(one.partition)) for file in part.files]
+    parts = {record.partition: part for record in records for part in record.kept if part.name == name and part.files}
+    files = [
+        (record.table, file.path) for record in records if (part := parts.get(record.partition)) for file in part.files
+    ]
     if not files:
         return {}
     written = StructType.fromJson(json.loads(read_footer(*files[0]).spark_schema))

@@ -56,8 +56,8 @@ def absences(records: Sequence[PartitionRecord]) -> Absences:
         _absences_in(uri, [record for record in records if record.table == uri])
         for uri in {record.table for record in records}
     ]
-    lost = frozenset[int]().union(*(one.lost for one in found))
-    return Absences(lost, {partition: change for one in found for partition, change in one.removed.items()})
+    lost = frozenset[int]().union(*(in_table.lost for in_table in found))
+    return Absences(lost, {partition: change for in_table in found for partition, change in in_table.removed.items()})
 
 
 def _absences_in(uri: str, records: Sequence[PartitionRecord]) -> Absences:
@@ -91,7 +91,7 @@ def files_of_snapshot(uri: str) -> Paths:
 
 def holds_interval(uri: str, interval: str) -> bool:
     """Whether the current snapshot points to files of an interval, whoever added them."""
-    return table_exists(uri) and any(one.get(INTERVAL) == interval for one in open_table(uri).partitions())
+    return table_exists(uri) and any(partition.get(INTERVAL) == interval for partition in open_table(uri).partitions())
 
 
 def live_files(uri: str, interval: str) -> Mapping[int, Paths] | None:

@@ -44,9 +44,9 @@ def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord]
 
     for tries_left in reversed(range(TRIES)):
         shown = _shown(uri, interval)
-        to_show = [one for one in records if _is_to_show(one) and one.partition < partitions]
-        wanted = {one.partition: _who(one) for one in to_show}
-        settled = {one.partition for one in records if one.state.readable}
+        to_show = [record for record in records if _is_to_show(record) and record.partition < partitions]
+        wanted = {record.partition: _who(record) for record in to_show}
+        settled = {record.partition for record in records if record.state.readable}
         settled |= {number for number in shown if number >= partitions}
         if wanted == {number: who for number, who in shown.items() if number in settled}:
             return False

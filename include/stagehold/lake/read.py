@@ -32,7 +32,7 @@ def read_partitions(spark: SparkSession, records: Sequence[PartitionRecord]) -> 
     as a reader must not take them for complete.
     """
     kept = [quoted(field.name) for field in recorded_schema(records).fields]
-    frames = [_scan(spark, schema, some).select(*kept) for schema, some in _by_schema(records).items()]
+    frames = [_scan(spark, schema, alike).select(*kept) for schema, alike in _by_schema(records).items()]
     return reduce(lambda left, right: left.unionByName(right), frames)
 
 

@@ -87,7 +87,7 @@ def committed_files(uri: str) -> frozenset[str]:
     logged = (
         path
         for entry in newest_commits(uri, None)
-        for path in (*(one.path for one in entry.removed), *(one.file.path for one in entry.added))
+        for path in (*(file.path for file in entry.removed), *(file.file.path for file in entry.added))
     )
     return files_of_snapshot(uri) | frozenset(logged)
 

@@ -59,8 +59,8 @@ class Waivers:
     def record(self, words: Sequence[Waiver]) -> None:
         """Append all or none; a later one of the same data and expectation takes the place of an earlier one."""
         with self._database.writing() as connection:
-            stored = [replace(one, reason=storable(self._database.redact(one.reason))) for one in words]
-            connection.execute(insert(waivers), [row_of(one) for one in stored])
+            stored = [replace(waiver, reason=storable(self._database.redact(waiver.reason))) for waiver in words]
+            connection.execute(insert(waivers), [row_of(waiver) for waiver in stored])
             self._database.tell(*stored)
 
     def waived_intervals(self, pipeline: str, among: Collection[str]) -> frozenset[str]:
@@ -98,8 +98,8 @@ class Pins:
     def record(self, words: Sequence[Pin]) -> None:
         """Append all or none; a later one of the same interval takes the place of an earlier one."""
         with self._database.writing() as connection:
-            stored = [replace(one, reason=storable(self._database.redact(one.reason))) for one in words]
-            connection.execute(insert(pins), [row_of(one) for one in stored])
+            stored = [replace(pin, reason=storable(self._database.redact(pin.reason))) for pin in words]
+            connection.execute(insert(pins), [row_of(pin) for pin in stored])
             self._database.tell(*stored)
 
     def holding(self, pipeline: str, among: Collection[str] | None = None) -> Mapping[str, Pin]:
@@ -109,5 +109,5 @@ class Pins:
         """
         wanted = [pins.c.interval.in_(among)] if among is not None else []
         query = select(pins).where(pins.c.pipeline == pipeline, *wanted).order_by(pins.c.id)
-        newest = {one.interval: one for one in read_all(self._database, Pin, query)}
-        return {interval: one for interval, one in newest.items() if one.pinned}
+        newest = {pin.interval: pin for pin in read_all(self._database, Pin, query)}
+        return {interval: pin for interval, pin in newest.items() if pin.pinned}

@@ -126,7 +126,7 @@ class Attempts:
         query = select(attempts).where(_same_region(attempt), BEGAN, epoch < attempt.epoch).order_by(epoch)
         with self._database.reading() as connection:
             found = records(connection, Attempt, query)
-        return tuple(one for one in found if overlap(share_of(one), share_of(attempt)))
+        return tuple(known for known in found if overlap(share_of(known), share_of(attempt)))
 
     def newest_of_regions(self, pipeline: str) -> tuple[Attempt, ...]:
         """The attempt with the highest epoch of every region and interval of a pipeline, by interval."""

@@ -55,7 +55,7 @@ class GateResults:
         """
         columns = gate_results.c
         seen = case((columns.passed, ""), else_=columns.result).label("result")
-        named = [one for one in columns if one is not columns.configuration and one is not columns.result]
+        named = [column for column in columns if column is not columns.configuration and column is not columns.result]
         return self._judged_last(cell, true(), wanted=(*named, seen))
 
     def of_expectation(
@@ -68,7 +68,7 @@ class GateResults:
         of_stage = [columns.pipeline == pipeline, columns.interval.in_(intervals), columns.stage == stage]
         last = select(func.max(columns.id)).where(*of_stage, columns.expectation == expectation)
         among = columns.id.in_(last.group_by(columns.interval, columns.partition))
-        query = select(*(one for one in columns if one is not columns.result)).where(among)
+        query = select(*(column for column in columns if column is not columns.result)).where(among)
         return read_all(self._database, GateResult, query.order_by(columns.partition))
 
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
@@ -76,7 +76,7 @@ class GateResults:
         its bytes; nothing for a partition that passed then.
         """
         columns = gate_results.c
-        named = [one for one in columns if one is not columns.configuration and one is not columns.result]
+        named = [column for column in columns if column is not columns.configuration and column is not columns.result]
         return self._judged_last(cell, columns.passed.is_(False), wanted=named)
 
     def _judged_last(
@@ -91,10 +91,10 @@ class GateResults:
         if among is not None:
             of_cell.append(columns.partition.in_(among))
         last = [
-            func.first_value(one)
+            func.first_value(column)
             .over(partition_by=columns.partition, order_by=columns.id.desc())
-            .label(f"last_{one.name}")
-            for one in (columns.attempt_id, columns.recorded_at)  # an attempt may judge data that it took over
+            .label(f"last_{column.name}")
+            for column in (columns.attempt_id, columns.recorded_at)  # an attempt may judge data that it took over
         ]
         judged = select(columns.id, *last).where(*of_cell).subquery()
         query = (

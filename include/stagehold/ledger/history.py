@@ -183,6 +183,6 @@ def _of_gone_checkpoints(older_than: datetime) -> Sequence[ColumnElement[bool]]:
 _PLACE = ("pipeline", "interval", "stage", "partition")
 
 
-def _same(some: Any, others: Any, *names: str) -> Sequence[ColumnElement[bool]]:
+def _same(table: Any, others: Any, *names: str) -> Sequence[ColumnElement[bool]]:
     """Rows of two tables that agree in the columns with these names."""
-    return tuple(some.c[name] == others.c[name] for name in names)
+    return tuple(table.c[name] == others.c[name] for name in names)

@@ -145,7 +145,7 @@ class Leases:
             self._database, Lease, select(leases).where(leases.c.expires_at > DatabaseTime()).order_by(*order)
         )
         begins = tuple(beginnings)
-        return tuple(one for one in alive if one.name in names or one.name.startswith(begins))[:most]
+        return tuple(lease for lease in alive if lease.name in names or lease.name.startswith(begins))[:most]
 
     def require_none(self) -> None:
         """:raises LeaseHeld: somebody is at work, on whatever it is."""

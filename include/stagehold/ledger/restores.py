@@ -54,9 +54,9 @@ class Restores:
         query = select(restores).join(runs, runs.c.run_id == restores.c.run_id).where(runs.c.pipeline == pipeline)
         with self._database.reading() as connection:
             ordered = {
-                one.run_id: one.work_order.backfill
-                for one in records(connection, Restore, query.order_by(restores.c.requested_at))
-                if one.work_order is not None
+                restore.run_id: restore.work_order.backfill
+                for restore in records(connection, Restore, query.order_by(restores.c.requested_at))
+                if restore.work_order is not None
             }
             found: dict[str, tuple[Run, ...]] = {}
             for run in records(connection, Run, select(runs).where(runs.c.run_id.in_(ordered))):
@@ -100,7 +100,11 @@ class Restores:
         goes_on = runs.c.state.not_in(GLOBALLY_TERMINAL)
         with self._database.reading() as connection:
             found = records(connection, Restore, waiting.where(*open_ones, goes_on))
-        return tuple(dict.fromkeys(one.run_id for one in found if self.of_run(one.run_id)[0].identity == one.identity))
+        return tuple(
+            dict.fromkeys(
+                restore.run_id for restore in found if self.of_run(restore.run_id)[0].identity == restore.identity
+            )
+        )
 
     def fulfil(self, restore: Restore) -> bool:
         """Note that all that was asked for is computed. False when that was noted before: the first time stays."""
@@ -141,7 +145,7 @@ class Backfills:
         with self._database.reading() as connection:
             row = connection.execute(query).mappings().one_or_none()
         if row is None:
-            known = [one.backfill_id for one in self.newest(pipeline, NEWEST)]
+            known = [backfill.backfill_id for backfill in self.newest(pipeline, NEWEST)]
             raise UnknownName(f"backfill of {pipeline}", backfill_id, known)
         return record_of(Backfill, row)
 

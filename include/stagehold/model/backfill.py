@@ -62,7 +62,7 @@ class Backfill:
 
     def order(self, interval: str) -> WorkOrder:
         """What a run of the interval does: nothing for one that nobody chose, as Airflow runs whole ranges of dates."""
-        found = (one.order for one in self.intervals if one.interval == interval)
+        found = (ordered.order for ordered in self.intervals if ordered.interval == interval)
         return next(found, WorkOrder((), backfill=self.backfill_id))
 
 

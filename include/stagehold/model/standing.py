@@ -202,8 +202,10 @@ class Tally:
     @staticmethod
     def of(partitions: Iterable[Sized]) -> Tally:
         amounts: dict[PartitionState, Amount] = {}
-        for one in partitions:
-            amounts[one.state] = amounts.get(one.state, Amount()) + Amount(1, one.rows, one.bytes)
+        for partition in partitions:
+            amounts[partition.state] = amounts.get(partition.state, Amount()) + Amount(
+                1, partition.rows, partition.bytes
+            )
         return Tally(amounts)
 
     @property
@@ -325,7 +327,7 @@ def together(standings: Iterable[Standing]) -> Standing:
     """All that there is of an interval, of its declared stages together."""
     counts: Counter[PartitionState] = Counter()
     done, total = 0, 0
-    for one in standings:
-        counts.update(one.counts)
-        done, total = done + one.done, total + one.total
+    for standing in standings:
+        counts.update(standing.counts)
+        done, total = done + standing.done, total + standing.total
     return Standing(dict(counts), done, total)

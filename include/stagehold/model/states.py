@@ -118,7 +118,7 @@ def recorded_run_after(state: RunState, event: RunEvent) -> RunState:
     :raises IllegalTransition: the event is a coordinator's.
     """
     if event in _OF_COORDINATORS:
-        allowed = tuple(one for one in RUN.transitions[state] if one not in _OF_COORDINATORS.values())
+        allowed = tuple(following for following in RUN.transitions[state] if following not in _OF_COORDINATORS.values())
         raise IllegalTransition(machine="run", state=state, wanted=_OF_COORDINATORS[event], allowed=allowed)
     return run_after(state, event)
 

@@ -55,7 +55,7 @@ def garbage(
 def may_have_garbage(history: Sequence[PartitionRecord]) -> bool:
     """Whether it is worth a look at the files."""
     newest = {record.partition: record for record in history}
-    return len(newest) < len(history) or any(one.state is PartitionState.RELEASED for one in newest.values())
+    return len(newest) < len(history) or any(record.state is PartitionState.RELEASED for record in newest.values())
 
 
 def _of_partition(

@@ -172,7 +172,9 @@ def after_healing(before: Iterable[StageScrub], again: Iterable[StageScrub]) -> 
         for record in result.target.records
         if record.partition not in _partitions(result.findings)
     }
-    return tuple(replace(result, findings=tuple(_told(one, sound) for one in result.findings)) for result in before)
+    return tuple(
+        replace(result, findings=tuple(_told(finding, sound) for finding in result.findings)) for result in before
+    )
 
 
 def next_command(results: Iterable[StageScrub]) -> str | None:

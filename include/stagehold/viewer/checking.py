@@ -23,14 +23,14 @@ class FileTrouble:
 def file_troubles(partitions: Iterable[RecordedPartition]) -> tuple[FileTrouble, ...]:
     """Troubles with the files of consumable partitions' data and state. What is deleted behind the look is not seen."""
     by_table: defaultdict[str, list[RecordedPartition]] = defaultdict(list)
-    for one in partitions:
-        if one.record.state.readable:
-            by_table[one.record.table].append(one)
-    return tuple(trouble for table, some in by_table.items() for trouble in _of_table(table, some))
+    for partition in partitions:
+        if partition.record.state.readable:
+            by_table[partition.record.table].append(partition)
+    return tuple(trouble for table, partitions in by_table.items() for trouble in _of_table(table, partitions))
 
 
 def _of_table(table: str, partitions: Iterable[RecordedPartition]) -> Iterable[FileTrouble]:
-    files = [(one.record.partition, file) for one in partitions for file in one.record.all_files]
+    files = [(partition.record.partition, file) for partition in partitions for file in partition.record.all_files]
     present = present_files(table, (file.path for _, file in files))
     return (
         FileTrouble(partition, file.path, file.bytes, present.get(file.path))

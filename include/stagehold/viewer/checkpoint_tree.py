@@ -80,7 +80,7 @@ class CheckpointTree:
     def consumable(self) -> Amount:
         """The number of consumable partitions of all stages."""
         every = [stage.consumable for stage in self.stages]
-        return Amount(*(sum(getattr(one, name) for one in every) for name in ("partitions", "rows", "bytes")))
+        return Amount(*(sum(getattr(amount, name) for amount in every) for name in ("partitions", "rows", "bytes")))
 
 
 def checkpoint_tree(opened: OpenedCheckpoint) -> CheckpointTree:

@@ -87,7 +87,7 @@ class CheckpointDiff:
 
 
 def checkpoint_diff(a: OpenedCheckpoint, b: OpenedCheckpoint) -> CheckpointDiff:
-    ours, theirs = ({one.manifest.shape.id: one for one in opened.stages} for opened in (a, b))
+    ours, theirs = ({stage.manifest.shape.id: stage for stage in opened.stages} for opened in (a, b))
     both = (stage_diff(stage, theirs[name]) for name, stage in ours.items() if name in theirs)
     return CheckpointDiff(
         a.address,

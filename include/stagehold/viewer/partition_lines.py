@@ -37,20 +37,23 @@ def partition_lines(partitions: Sequence[RecordedPartition], fold_above: int = F
     wave made them and the gate said the same of them.
     """
     if len(partitions) <= fold_above:
-        return [_line([one]) for one in partitions]
+        return [_line([partition]) for partition in partitions]
     numbered = enumerate(partitions)
-    return [_line([one for _, one in alike]) for _, alike in groupby(numbered, key=lambda pair: _likeness(*pair))]
+    return [
+        _line([partition for _, partition in alike])
+        for _, alike in groupby(numbered, key=lambda pair: _likeness(*pair))
+    ]
 
 
-def _likeness(index: int, one: RecordedPartition) -> tuple[object, ...]:
-    record, said = one.record, tuple((verdict.expectation, verdict.passed) for verdict in one.verdicts)
+def _likeness(index: int, partition: RecordedPartition) -> tuple[object, ...]:
+    record, said = partition.record, tuple((verdict.expectation, verdict.passed) for verdict in partition.verdicts)
     return record.partition - index, record.state, record.attempt_id, record.wave, record.version, record.reason, said
 
 
 def _line(alike: Sequence[RecordedPartition]) -> PartitionLine:
-    records, first = [one.record for one in alike], alike[0].record
+    records, first = [partition.record for partition in alike], alike[0].record
     timed = [record.seconds for record in records if record.seconds is not None]
-    verdicts = [verdict for one in alike for verdict in one.verdicts]
+    verdicts = [verdict for partition in alike for verdict in partition.verdicts]
     return PartitionLine(
         first=first.partition,
         last=records[-1].partition,

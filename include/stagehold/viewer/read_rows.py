@@ -121,9 +121,9 @@ def fetched(answer: DuckDBPyConnection, limit: int | None) -> Rows:
 def plain(value: Any) -> Any:
     """A value as JSON has it. Numbers that JSON would round are text, and so are moments, in ISO's form."""
     if isinstance(value, dict):
-        return {str(plain(key)): plain(one) for key, one in value.items()}
+        return {str(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -145,7 +145,7 @@ def shown(value: Any) -> str:
 
 def _named(statement: Statement, names: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """Views that it reads; all of them if it asks which there are."""
-    named = [one for one in names if (one[0].lower(), one[1].lower()) in statement.reads]
+    named = [name for name in names if (name[0].lower(), name[1].lower()) in statement.reads]
     return list(names) if statement.lists and not named else named
 
 

@@ -30,24 +30,28 @@ class RefusedStage:
     @property
     def blocked(self) -> tuple[PartitionRecord, ...]:
         """The partitions that nobody may read, refused or held."""
-        return tuple(one for one in self.records if one.state.kept_back)
+        return tuple(record for record in self.records if record.state.kept_back)
 
     def why_held(self, record: PartitionRecord) -> str | None:
         """What its gate says of all of the stage, if that is what it waits for."""
         if record.state is not PartitionState.HELD:
             return None
-        said = (f"{one.expectation}: got {one.observed}" for one in self.failures if one.is_of_stage and one.blocks)
+        said = (
+            f"{result.expectation}: got {result.observed}"
+            for result in self.failures
+            if result.is_of_stage and result.blocks
+        )
         return f"held with all others: {'; '.join(said) or 'not all are there and pass'}"
 
     @property
     def with_rows_aside(self) -> tuple[PartitionRecord, ...]:
         """Whether the others are published, or blocked because these are too many."""
-        return tuple(one for one in self.records if one.set_aside and one.state.has_data)
+        return tuple(record for record in self.records if record.set_aside and record.state.has_data)
 
 
 def rows_of_refused(stages: Sequence[RefusedStage], text: str, limit: int | None, tell: Tell) -> Rows:
     """The answer to one SELECT: each stage is a view of its blocked partitions, with `STAGE.set_aside` below it."""
-    names = [name for one in stages for name in ((DATA, one.name), (one.name, SET_ASIDE))]
+    names = [name for stage in stages for name in ((DATA, stage.name), (stage.name, SET_ASIDE))]
     return answer(text, names, partial(_views, stages), limit, tell)
 
 
@@ -76,7 +80,7 @@ def set_aside_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
 
 
 def _views(stages: Sequence[RefusedStage], wanted: Collection[tuple[str, str]]) -> list[View]:
-    by_name = {one.name: one for one in stages}
+    by_name = {stage.name: stage for stage in stages}
     return [
         data_view(DATA, name, by_name[name].blocked)
         if schema == DATA
@@ -87,16 +91,16 @@ def _views(stages: Sequence[RefusedStage], wanted: Collection[tuple[str, str]]) 
 
 def _failing(stage: RefusedStage) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Conditions of SQL that hold for rows that fail an expectation, with what stands for their question marks."""
-    blocked = {one.partition for one in stage.blocked}
-    for one in stage.failures:
-        column, samples = _samples(one)
-        if (one.partition in blocked or one.is_of_stage) and one.blocks and column and samples:
+    blocked = {record.partition for record in stage.blocked}
+    for result in stage.failures:
+        column, samples = _samples(result)
+        if (result.partition in blocked or result.is_of_stage) and result.blocks and column and samples:
             texts = [_as_text(value) for value in samples if value is not None]
             own = identifier(column)
             unexpected = f"CAST({own} AS VARCHAR) IN ({', '.join('?' * len(texts))})" if texts else "false"
             missing = f" OR {own} IS NULL" if None in samples else ""
-            place = "true" if one.is_of_stage else f"{PARTITION} = {one.partition}"
-            yield f"{place} AND ({unexpected}{missing})", (*texts, one.expectation)
+            place = "true" if result.is_of_stage else f"{PARTITION} = {result.partition}"
+            yield f"{place} AND ({unexpected}{missing})", (*texts, result.expectation)
 
 
 def _samples(verdict: GateResult) -> tuple[str | None, list[Any]]:

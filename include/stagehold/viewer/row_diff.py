@@ -80,7 +80,9 @@ def _compared(a: str, b: str, key: Sequence[str], connection: DuckDBPyConnection
 def _view(schema: str, opened: OpenedCheckpoint, stage: OpenedStage, diff: StageDiff) -> View:
     wanted = differing(diff.partitions)
     records = consumable(opened, stage)
-    return data_view(schema, stage.name, [one for one in records if one.partition in wanted or not diff.cut_alike])
+    return data_view(
+        schema, stage.name, [record for record in records if record.partition in wanted or not diff.cut_alike]
+    )
 
 
 def _columns(table: str, connection: DuckDBPyConnection) -> list[str]:
@@ -102,13 +104,15 @@ def _refuse_what_is_no_key(
 
 
 def _by_key(a: str, b: str, key: Sequence[str], columns: Sequence[str]) -> list[str]:
-    same = " AND ".join(f"a.{one} IS NOT DISTINCT FROM b.{one}" for one in map(identifier, key))
+    same = " AND ".join(f"a.{column} IS NOT DISTINCT FROM b.{column}" for column in map(identifier, key))
     others = [column for column in columns if column not in key]
-    differs = " OR ".join(f"a.{one} IS DISTINCT FROM b.{one}" for one in map(identifier, others)) or "false"
+    differs = " OR ".join(f"a.{column} IS DISTINCT FROM b.{column}" for column in map(identifier, others)) or "false"
     beside = [
-        f"{side}.{identifier(one)} AS {identifier(f'{one} in {side.upper()}')}" for one in others for side in (A, B)
+        f"{side}.{identifier(column)} AS {identifier(f'{column} in {side.upper()}')}"
+        for column in others
+        for side in (A, B)
     ]
-    shown = ", ".join((*(f"a.{identifier(one)}" for one in key), *beside))
+    shown = ", ".join((*(f"a.{identifier(column)}" for column in key), *beside))
     return [
         f"SELECT {_list(columns)} FROM {a} AS a ANTI JOIN {b} AS b ON {same}",
         f"SELECT {_list(columns)} FROM {b} AS b ANTI JOIN {a} AS a ON {same}",

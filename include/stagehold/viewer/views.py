@@ -53,14 +53,16 @@ def view_names(opened: OpenedCheckpoint) -> Mapping[tuple[str, str], OpenedStage
 def views_of(opened: OpenedCheckpoint, wanted: Collection[tuple[str, str]]) -> list[View]:
     """The files of consumable partitions behind the ``wanted`` ones."""
     names = view_names(opened)
-    stages = {names[one].name: names[one] for one in wanted}
+    stages = {names[name].name: names[name] for name in wanted}
     records = {name: consumable(opened, stage) for name, stage in stages.items()}
-    return [_view(*one, names[one].name, records[names[one].name]) for one in wanted]
+    return [_view(*name, names[name].name, records[names[name].name]) for name in wanted]
 
 
 def set_aside_view(schema: str, name: str, records: Iterable[PartitionRecord]) -> View:
     """Rows of these partitions that their gate had set aside."""
-    return View(schema, name, schema, _files(records, lambda one: one.set_aside.files if one.set_aside else ()))
+    return View(
+        schema, name, schema, _files(records, lambda record: record.set_aside.files if record.set_aside else ())
+    )
 
 
 def data_view(schema: str, stage: str, records: Iterable[PartitionRecord]) -> View:
@@ -69,7 +71,7 @@ def data_view(schema: str, stage: str, records: Iterable[PartitionRecord]) -> Vi
 
 
 def consumable(opened: OpenedCheckpoint, stage: OpenedStage) -> list[PartitionRecord]:
-    every = (one.record for one in opened.records(stage))
+    every = (partition.record for partition in opened.records(stage))
     return [record for record in every if record.state.readable]
 
 

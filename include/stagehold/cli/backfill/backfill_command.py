@@ -127,7 +127,7 @@ def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: 
 
 
 def _named(stages: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name.strip() for some in stages for name in some.split(",") if name.strip())
+    return tuple(name.strip() for names in stages for name in names.split(",") if name.strip())
 
 
 def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> BackfillPlan:
@@ -169,8 +169,8 @@ def _go_on(backfill_id: str, pipeline: Pipeline, settings: Settings, *, as_json:
 
     outcomes = run_here(backfill_id, pipeline, settings)
     if as_json:
-        print_document({"backfill": backfill_id, "intervals": [asdict(one) for one in outcomes]})
+        print_document({"backfill": backfill_id, "intervals": [asdict(outcome) for outcome in outcomes]})
     else:
         show_outcomes(backfill_id, outcomes)
-    if any(one.failure for one in outcomes):
+    if any(outcome.failure for outcome in outcomes):
         raise typer.Exit(1)

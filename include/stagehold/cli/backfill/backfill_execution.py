@@ -59,19 +59,19 @@ def run_in_airflow(
             print_progress(answer["along"])
         ended: list[EndedDate] = []
         try:
-            for one in _watched(plan, answer["intervals"], pipeline, airflow, settings):
-                ended.append(one)
-                print_progress(f"{one.interval}: {one.state} ({len(ended)} of {count})")
+            for date in _watched(plan, answer["intervals"], pipeline, airflow, settings):
+                ended.append(date)
+                print_progress(f"{date.interval}: {date.state} ({len(ended)} of {count})")
         except KeyboardInterrupt:
             print_progress(
                 "The backfill goes on in Airflow. `stagehold status` shows its runs; Airflow's own page stops it."
             )
             raise typer.Exit(CANCELLED) from None
     if as_json:
-        print_document({"backfill": answer["backfill_id"], "intervals": [asdict(one) for one in ended]})
+        print_document({"backfill": answer["backfill_id"], "intervals": [asdict(date) for date in ended]})
     else:
-        print_table(f"backfill {answer['backfill_id']}", DATES_COLUMNS, [_date_cells(one) for one in ended])
-    if any(one.failed for one in ended):
+        print_table(f"backfill {answer['backfill_id']}", DATES_COLUMNS, [_date_cells(date) for date in ended])
+    if any(date.failed for date in ended):
         raise typer.Exit(1)
 
 
@@ -83,9 +83,9 @@ def _watched(
     plan: BackfillPlan, intervals: list[str], pipeline: Pipeline, airflow: AirflowClient, settings: Settings
 ) -> Iterator[EndedDate]:
     """Yields each date as soon as it is known to have ended."""
-    waiting = {moment: one for one in intervals if (moment := moment_of(one, pipeline.schedule))}
+    waiting = {moment: interval for interval in intervals if (moment := moment_of(interval, pipeline.schedule))}
     first, last = min(waiting), max(waiting)
-    reused = {one.interval: one.reuses for one in plan.intervals}
+    reused = {interval_plan.interval: interval_plan.reuses for interval_plan in plan.intervals}
     began = datetime.now(first.tzinfo)
     while waiting:
         runs = airflow.dates(pipeline.name, first, last)
@@ -107,12 +107,12 @@ def _computed(run: DagRun, since: datetime, settings: Settings) -> int:
 
     with open_ledger(settings) as ledger:
         records = ledger.partitions.of_run(f"{run.dag_id}/{run.run_id}")
-    return len({(one.cell, one.partition) for one in records if one.recorded_at >= since})
+    return len({(record.cell, record.partition) for record in records if record.recorded_at >= since})
 
 
-def _date_cells(one: EndedDate) -> tuple[str, ...]:
-    again = f"stagehold resume '{one.run_id}'" if one.failed else ""
-    return one.interval, one.state, str(one.computed), str(one.reused), again
+def _date_cells(date: EndedDate) -> tuple[str, ...]:
+    again = f"stagehold resume '{date.run_id}'" if date.failed else ""
+    return date.interval, date.state, str(date.computed), str(date.reused), again
 
 
 def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
@@ -136,9 +136,9 @@ def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequen
                 def run(request: RunRequest) -> RegionOutcome:
                     return run_locally(request, settings, print_progress)
 
-                for one in run_intervals(begun, pipeline, ledger, run):
-                    outcomes.append(one)
-                    print_progress(f"{one.interval}: {_result(one)} ({len(outcomes)} of {count})")
+                for outcome in run_intervals(begun, pipeline, ledger, run):
+                    outcomes.append(outcome)
+                    print_progress(f"{outcome.interval}: {_result(outcome)} ({len(outcomes)} of {count})")
     except KeyboardInterrupt:
         text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
         typer.secho(text, fg="red", err=True)
@@ -147,18 +147,23 @@ def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequen
 
 
 def show_outcomes(backfill_id: str, outcomes: Sequence[IntervalOutcome]) -> None:
-    print_table(f"backfill {backfill_id}", COLUMNS, [_cells(one) for one in outcomes])
+    print_table(f"backfill {backfill_id}", COLUMNS, [_cells(outcome) for outcome in outcomes])
 
 
-def _cells(one: IntervalOutcome) -> tuple[str, ...]:
-    outcome = one.outcome
+def _cells(interval_outcome: IntervalOutcome) -> tuple[str, ...]:
+    outcome = interval_outcome.outcome
     figures = (str(outcome.computed), str(outcome.reused), f"{outcome.seconds:.1f}") if outcome else ("", "", "")
-    return one.interval, _result(one), *figures, f"stagehold resume {one.run_id}" if one.failure else ""
+    return (
+        interval_outcome.interval,
+        _result(interval_outcome),
+        *figures,
+        f"stagehold resume {interval_outcome.run_id}" if interval_outcome.failure else "",
+    )
 
 
-def _result(one: IntervalOutcome) -> str:
-    if one.failure is not None:
+def _result(interval_outcome: IntervalOutcome) -> str:
+    if interval_outcome.failure is not None:
         return "failed"
-    if one.finished_before:
+    if interval_outcome.finished_before:
         return "finished before"
-    return "finished" if one.outcome else "not begun"
+    return "finished" if interval_outcome.outcome else "not begun"

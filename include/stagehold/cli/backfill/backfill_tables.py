@@ -36,7 +36,7 @@ def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
         return
     stages = [stage.name for stage in pipeline.stages]
     title = f"{plan.pipeline} from {plan.choice.first} to {plan.choice.last}"
-    print_table(title, ("interval", *stages), [_line(one, stages) for one in plan.intervals])
+    print_table(title, ("interval", *stages), [_line(interval_plan, stages) for interval_plan in plan.intervals])
     if plan.runs:
         print_table("What runs, and why", WHY, _why(plan))
     for which, problem in _left_out(plan):
@@ -47,9 +47,9 @@ def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
     typer.echo(plan.refusal if plan.refusal else f"token {short(plan.token)}")
 
 
-def _line(one: IntervalPlan, stages: list[str]) -> tuple[str, ...]:
-    cells = {cell.stage: _cell(cell) for cell in one.cells}
-    return (one.interval, *(cells.get(stage, "?") for stage in stages))
+def _line(interval_plan: IntervalPlan, stages: list[str]) -> tuple[str, ...]:
+    cells = {cell.stage: _cell(cell) for cell in interval_plan.cells}
+    return (interval_plan.interval, *(cells.get(stage, "?") for stage in stages))
 
 
 def _cell(cell: BackfillCell) -> str:
@@ -58,7 +58,7 @@ def _cell(cell: BackfillCell) -> str:
 
 def _why(plan: BackfillPlan) -> Iterator[tuple[str, ...]]:
     """A line for each reason; intervals that follow each other and have the same reasons share one."""
-    lines = [(one.interval, tuple(_reasons(one))) for one in plan.running]
+    lines = [(interval_plan.interval, tuple(_reasons(interval_plan))) for interval_plan in plan.running]
     for reasons, alike in groupby(lines, key=lambda line: line[1]):
         which = _range([interval for interval, _ in alike])
         yield from ((which, *reason) for reason in reasons)
@@ -66,8 +66,8 @@ def _why(plan: BackfillPlan) -> Iterator[tuple[str, ...]]:
 
 def _left_out(plan: BackfillPlan) -> Iterator[tuple[str, str]]:
     """Intervals that cannot be planned, with why; those that follow each other and have the same reason together."""
-    for problem, alike in groupby(plan.intervals, key=lambda one: one.problem):
-        keys = [one.interval for one in alike]
+    for problem, alike in groupby(plan.intervals, key=lambda interval_plan: interval_plan.problem):
+        keys = [interval_plan.interval for interval_plan in alike]
         if problem:
             yield f"{_range(keys)} {'is' if len(keys) == 1 else 'are'}", problem
 
@@ -76,8 +76,8 @@ def _range(keys: list[str]) -> str:
     return keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]} ({len(keys)})"
 
 
-def _reasons(one: IntervalPlan) -> Iterator[tuple[str, str, str]]:
-    for cell in one.cells:
+def _reasons(interval_plan: IntervalPlan) -> Iterator[tuple[str, str, str]]:
+    for cell in interval_plan.cells:
         if cell.runs:
             yield from ((cell.stage, reason.partitions, reason.text) for reason in cell.reasons if reason.runs)
 
@@ -108,9 +108,9 @@ def show_backfills(pipeline: str, settings: Settings, *, as_json: bool) -> None:
         typer.echo(f"No backfill was begun. `stagehold backfill {pipeline} --from DATE` begins one.")
 
 
-def _row(one: KnownBackfill) -> Sequence[str]:
-    asked = one.backfill
-    counts = ", ".join(f"{count} {state}" for state, count in one.counts.items())
+def _row(backfill: KnownBackfill) -> Sequence[str]:
+    asked = backfill.backfill
+    counts = ", ".join(f"{count} {state}" for state, count in backfill.counts.items())
     return (
         asked.backfill_id,
         moment(asked.requested_at),
@@ -118,15 +118,15 @@ def _row(one: KnownBackfill) -> Sequence[str]:
         asked.choice.first,
         asked.choice.last,
         counts,
-        one.resume or "",
+        backfill.resume or "",
     )
 
 
-def _document(one: KnownBackfill) -> dict[str, Any]:
-    asked = one.backfill
+def _document(backfill: KnownBackfill) -> dict[str, Any]:
+    asked = backfill.backfill
     intervals = [
-        {"interval": key, "state": state, "run_id": one.runs[key].run_id if key in one.runs else None}
-        for key, state in one.states.items()
+        {"interval": key, "state": state, "run_id": backfill.runs[key].run_id if key in backfill.runs else None}
+        for key, state in backfill.states.items()
     ]
     about = {"backfill": asked.backfill_id, "asked_by": asked.asked_by, "requested_at": asked.requested_at}
-    return {**about, **asdict(asked.choice), "intervals": intervals, "next": one.resume}
+    return {**about, **asdict(asked.choice), "intervals": intervals, "next": backfill.resume}

@@ -34,14 +34,14 @@ def list_checkpoints(run: RunName = None, as_json: AsJson = False) -> None:
         found = run_asked(run, ledger)
         records = ledger.checkpoints.of_run(found.run_id)
         parts = _by_number(ledger.acknowledgements.of_run(found.run_id))
-        restores = [one for one in ledger.restores.of_run(found.run_id) if one.snapshot]
+        restores = [restore for restore in ledger.restores.of_run(found.run_id) if restore.snapshot]
     if as_json:
-        document = [_document(one, parts[one.number]) for one in records]
+        document = [_document(record, parts[record.number]) for record in records]
         counts = {**_counts(records), "restored": len(restores)}
         latest = _restored_document(restores[0]) if restores else None
         print_document({"run": asdict(found), "counts": counts, "restored": latest, "checkpoints": document})
         return
-    print_table(f"checkpoints of {found.run_id}", COLUMNS, [_row(one, parts[one.number]) for one in records])
+    print_table(f"checkpoints of {found.run_id}", COLUMNS, [_row(record, parts[record.number]) for record in records])
     told = ", ".join(f"{state.replace('_', ' ')} {count}" for state, count in _counts(records).items())
     typer.echo(told if records else "There are none.")
     if restores:
@@ -72,7 +72,7 @@ def show(number: Number, run: RunName = None, as_json: AsJson = False) -> None:
     settings = load_settings()
     with open_ledger(settings) as ledger:
         found = run_asked(run, ledger)
-        records = {str(one.number): one for one in ledger.checkpoints.of_run(found.run_id)}
+        records = {str(record.number): record for record in ledger.checkpoints.of_run(found.run_id)}
         parts = _by_number(ledger.acknowledgements.of_run(found.run_id))[number]
     if str(number) not in records:
         raise UnknownName(f"checkpoint of {found.run_id}", str(number), tuple(records))
@@ -126,13 +126,13 @@ def _counts(records: Sequence[CheckpointRecord]) -> dict[str, int]:
     from stagehold.model.checkpoint_records import CheckpointState
 
     order = (CheckpointState.COMPLETED, CheckpointState.FAILED, CheckpointState.IN_PROGRESS)
-    return {str(state): sum(one.state is state for one in records) for state in order}
+    return {str(state): sum(record.state is state for record in records) for state in order}
 
 
 def _by_number(parts: Iterable[Acknowledgement]) -> Mapping[int, list[Acknowledgement]]:
     found: defaultdict[int, list[Acknowledgement]] = defaultdict(list)
-    for one in parts:
-        found[one.number].append(one)
+    for acknowledgement in parts:
+        found[acknowledgement.number].append(acknowledgement)
     return found
 
 
@@ -141,19 +141,27 @@ def _seconds(record: CheckpointRecord) -> float | None:
 
 
 def _document(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> dict[str, Any]:
-    return {**asdict(record), "seconds": _seconds(record), "acknowledgements": [asdict(one) for one in parts]}
+    return {
+        **asdict(record),
+        "seconds": _seconds(record),
+        "acknowledgements": [asdict(acknowledgement) for acknowledgement in parts],
+    }
 
 
-def _part(one: Acknowledgement) -> tuple[str, ...]:
-    answered = moment(one.answered_at) if one.answered_at else ""
-    why = one.reason.replace("_", " ") if one.reason else str(one.answer or "")
-    return one.subject, one.attempt_id, moment(one.asked_at), answered, why
+def _part(acknowledgement: Acknowledgement) -> tuple[str, ...]:
+    answered = moment(acknowledgement.answered_at) if acknowledgement.answered_at else ""
+    why = acknowledgement.reason.replace("_", " ") if acknowledgement.reason else str(acknowledgement.answer or "")
+    return acknowledgement.subject, acknowledgement.attempt_id, moment(acknowledgement.asked_at), answered, why
 
 
 def _acknowledged(parts: Sequence[Acknowledgement]) -> str:
     from stagehold.model.checkpoint_records import Answer
 
-    return f"{sum(one.answer is Answer.ACKNOWLEDGED for one in parts)}/{len(parts)}" if parts else ""
+    return (
+        f"{sum(acknowledgement.answer is Answer.ACKNOWLEDGED for acknowledgement in parts)}/{len(parts)}"
+        if parts
+        else ""
+    )
 
 
 def _row(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> tuple[str, ...]:
@@ -183,8 +191,8 @@ def _stage_row(stage: StageSnapshot) -> dict[str, Any]:
     """Rows and bytes are of all data that is there, whether or not anybody may read it."""
     from stagehold.model.standing import PartitionState
 
-    counts = Counter(one.state for one in stage.partitions)
-    present = [one for one in stage.partitions if one.state.has_data]
+    counts = Counter(record.state for record in stage.partitions)
+    present = [record for record in stage.partitions if record.state.has_data]
     return {
         "stage": stage.shape.name,
         "id": stage.shape.id,
@@ -192,7 +200,7 @@ def _stage_row(stage: StageSnapshot) -> dict[str, Any]:
         "consumable": counts[PartitionState.CONSUMABLE],
         "blocked": counts[PartitionState.BLOCKED],
         "held": counts[PartitionState.HELD],
-        "rows": sum(one.rows for one in present),
-        "bytes": sum(one.bytes for one in present),
+        "rows": sum(record.rows for record in present),
+        "bytes": sum(record.bytes for record in present),
         "position": str(stage.position or ""),
     }

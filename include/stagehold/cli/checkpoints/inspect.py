@@ -100,10 +100,10 @@ def _spread(words: Sequence[str]) -> Iterator[str]:
         word = rest.pop(0)
         yield word
         if word in SEVERAL and rest:
-            first, *more = [rest[0], *takewhile(lambda one: not one.startswith("--"), rest[1:])]
+            first, *more = [rest[0], *takewhile(lambda word: not word.startswith("--"), rest[1:])]
             del rest[: 1 + len(more)]
             yield first
-            yield from (part for one in more for part in (word, one))
+            yield from (part for following in more for part in (word, following))
 
 
 def _limit(given: int | None, as_json: bool) -> int | None:
@@ -134,7 +134,7 @@ def _show_state(opened: OpenedCheckpoint, wish: Wish, name: str) -> None:
     from stagehold.cli.checkpoints.printing import print_rows
     from stagehold.viewer.read_rows import StateQuestion, rows_of_state
 
-    keeping = {one.name: one for one in opened.stages if name in {state.name for state in one.manifest.states}}
+    keeping = {stage.name: stage for stage in opened.stages if name in {state.name for state in stage.manifest.states}}
     stage = opened.stage(wish.stage) if wish.stage is not None else _one_of(keeping, name)
     states = {state.name: state for state in stage.manifest.states}
     if name not in states:
@@ -168,7 +168,11 @@ def _show_diff(a: OpenedCheckpoint, b: OpenedCheckpoint, wish: Wish, key: tuple[
 
 
 def _only_stage(opened: OpenedCheckpoint, name: str | None) -> OpenedStage:
-    return opened.stage(name) if name is not None else _one_of({one.name: one for one in opened.stages}, "--partition")
+    return (
+        opened.stage(name)
+        if name is not None
+        else _one_of({stage.name: stage for stage in opened.stages}, "--partition")
+    )
 
 
 def _one_of(stages: dict[str, OpenedStage], what: str) -> OpenedStage:

@@ -61,14 +61,14 @@ def print_stage(opened: OpenedCheckpoint, stage: OpenedStage, check: bool, as_js
 
 
 def print_partition(opened: OpenedCheckpoint, stage: OpenedStage, partition: int, check: bool, as_json: bool) -> None:
-    records = {str(one.record.partition): one for one in opened.records(stage)}
+    records = {str(partition.record.partition): partition for partition in opened.records(stage)}
     if str(partition) not in records:
         raise UnknownName(f"partition of {stage.name} with a record", str(partition), [ranges([*map(int, records)])])
     found = records[str(partition)]
     troubles = file_troubles([found]) if check else None
     if as_json:
         verdicts = [asdict(verdict) for verdict in found.verdicts]
-        missing = {} if troubles is None else {"file_troubles": [asdict(one) for one in troubles]}
+        missing = {} if troubles is None else {"file_troubles": [asdict(trouble) for trouble in troubles]}
         print_document({"stage": stage.name, **asdict(found.record), "verdicts": verdicts, **missing})
         return
     print_tree(_partition_tree(stage.name, found, troubles))
@@ -141,17 +141,17 @@ def _add_troubles(branch: Tree, troubles: tuple[FileTrouble, ...]) -> None:
     if not troubles:
         add(branch, "every file is there, as large as it was")
         return
-    gone = sorted({one.partition for one in troubles})
+    gone = sorted({trouble.partition for trouble in troubles})
     node = add(branch, f"files gone or of another size: partitions {ranges(gone)}", "red")
-    add_some(node, [f"{one.path}: {_found(one)}" for one in troubles])
+    add_some(node, [f"{trouble.path}: {_found(trouble)}" for trouble in troubles])
 
 
-def _found(one: FileTrouble) -> str:
-    return "gone" if one.found is None else f"{one.found:,} bytes, and not {one.bytes:,}"
+def _found(trouble: FileTrouble) -> str:
+    return "gone" if trouble.found is None else f"{trouble.found:,} bytes, and not {trouble.bytes:,}"
 
 
-def _partition_tree(stage: str, one: RecordedPartition, troubles: tuple[FileTrouble, ...] | None) -> Tree:
-    record = one.record
+def _partition_tree(stage: str, partition: RecordedPartition, troubles: tuple[FileTrouble, ...] | None) -> Tree:
+    record = partition.record
     root = Tree(Text(f"{stage}[{record.partition}] {record.state}", "bold"))
     add(root, f"{record.rows:,} rows, {decimal(record.bytes)}, fingerprint {record.fingerprint}")
     add(root, f"version {record.version} of {record.table}")
@@ -161,7 +161,7 @@ def _partition_tree(stage: str, one: RecordedPartition, troubles: tuple[FileTrou
     for text in (record.reason, "came out different, unexplained" if record.unexplained else None):
         if text:
             add(root, text)
-    for verdict in one.verdicts:
+    for verdict in partition.verdicts:
         said = "passed" if verdict.passed else "failed"
         add(root, f"gate {verdict.suite}: {verdict.expectation} {said}: {verdict.observed}")
     files = add(root, f"{len(record.files)} files")
@@ -194,7 +194,7 @@ def _amount(amount: Amount) -> str:
 
 
 def _row(line: PartitionLine) -> tuple[str, ...]:
-    failed = ", ".join(f"{one.expectation} failed: {one.observed}" for one in line.failed)
+    failed = ", ".join(f"{result.expectation} failed: {result.observed}" for result in line.failed)
     return (
         str(line.first) if line.first == line.last else f"{line.first}-{line.last}",
         line.state,
@@ -217,7 +217,7 @@ def checkpoint_document(tree: CheckpointTree, troubles: Troubles) -> dict[str, A
 
 
 def stage_document(stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> dict[str, Any]:
-    checked = {} if troubles is None else {"file_troubles": [asdict(one) for one in troubles]}
+    checked = {} if troubles is None else {"file_troubles": [asdict(trouble) for trouble in troubles]}
     return {
         **vars(stage.shape),
         "reads": sorted(stage.shape.reads),

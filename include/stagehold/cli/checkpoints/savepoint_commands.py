@@ -64,9 +64,11 @@ def list_savepoints(as_json: AsJson = False) -> None:
     settings = load_settings()
     found = Savepoints(settings.lake_uri).all()
     if as_json:
-        print_document({"savepoints": [{**asdict(one), "manifest": _manifest(one, settings)} for one in found]})
+        print_document(
+            {"savepoints": [{**asdict(savepoint), "manifest": _manifest(savepoint, settings)} for savepoint in found]}
+        )
     elif found:
-        print_table("savepoints", COLUMNS, [_row(one) for one in found])
+        print_table("savepoints", COLUMNS, [_row(savepoint) for savepoint in found])
     else:
         typer.echo("There are none. `stagehold savepoint create --name NAME` makes one of the newest run.")
 
@@ -83,7 +85,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
     found = savepoints.get(name)
     checkpoint = savepoints.stored(found).read_checkpoint(found.number)
     missing = {
-        stage.shape.name: sorted(missing_files([one for one in stage.partitions if one.state.readable]))
+        stage.shape.name: sorted(missing_files([record for record in stage.partitions if record.state.readable]))
         for stage in checkpoint.stages
     }
     if as_json:
@@ -132,7 +134,7 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
     request = rollback_request(found, find_pipeline(found.pipeline, settings), settings)
     if not publish:
         plan = rollback_plan(found, request, settings)
-        taken = sum(one.restored for one in plan.decisions)
+        taken = sum(decision.restored for decision in plan.decisions)
         if as_json:
             print_document({"savepoint": asdict(found), "published": False, "restored": taken})
             return
@@ -183,12 +185,20 @@ def _run(run_id: str | None, place: Workplace) -> Run:
     return run_asked(run_id, place.ledger)
 
 
-def _manifest(one: Savepoint, settings: Settings) -> str:
+def _manifest(savepoint: Savepoint, settings: Settings) -> str:
     from stagehold.lake.checkpoints.savepoints import Savepoints
 
-    return Savepoints(settings.lake_uri).stored(one).address(one.number)
+    return Savepoints(settings.lake_uri).stored(savepoint).address(savepoint.number)
 
 
-def _row(one: Savepoint) -> tuple[str, ...]:
-    of = f"checkpoint {one.number} of {one.run_id}{' (imported)' if one.root else ''}"
-    return one.name, one.pipeline, one.interval, moment(one.created_at), one.created_by, of, one.reason
+def _row(savepoint: Savepoint) -> tuple[str, ...]:
+    of = f"checkpoint {savepoint.number} of {savepoint.run_id}{' (imported)' if savepoint.root else ''}"
+    return (
+        savepoint.name,
+        savepoint.pipeline,
+        savepoint.interval,
+        moment(savepoint.created_at),
+        savepoint.created_by,
+        of,
+        savepoint.reason,
+    )

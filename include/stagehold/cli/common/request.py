@@ -96,12 +96,12 @@ def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
 
     own, asked = (inspect.signature(each, eval_str=True) for each in (command, RunOptions))
     parameters = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in own.parameters.values()
-        for one in (asked.parameters.values() if parameter.name == "options" else (parameter,))
+        for option in (asked.parameters.values() if parameter.name == "options" else (parameter,))
     ]
     told.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    told.__annotations__ = {one.name: one.annotation for one in parameters}
+    told.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return told
 
 

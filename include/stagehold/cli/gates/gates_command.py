@@ -55,13 +55,17 @@ class JudgedExpectation:
 
     @property
     def waived_partitions(self) -> int:
-        return sum((one.partition, self.expectation) in self.waived for one in self.failed)
+        return sum((partition.partition, self.expectation) in self.waived for partition in self.failed)
 
     @property
     def outstaying(self) -> int:
         """How many are in their table though nobody's word lets them."""
-        lacking = (one for one in self.failed if (one.partition, self.expectation) not in self.waived)
-        return sum(one.partition in self.published for one in lacking) if self.severity is Severity.CRITICAL else 0
+        lacking = (partition for partition in self.failed if (partition.partition, self.expectation) not in self.waived)
+        return (
+            sum(partition.partition in self.published for partition in lacking)
+            if self.severity is Severity.CRITICAL
+            else 0
+        )
 
 
 def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, docs: WithDocs = False) -> None:
@@ -73,13 +77,13 @@ def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, doc
         found = ledger.runs.get(run)
         every = list(judged_in(found, ledger, settings))
         marked = list(_marked(found, ledger))
-    judged = [one for one in every if one.failed or not failed]
+    judged = [expectation for expectation in every if expectation.failed or not failed]
     pages = _write_docs(found, every, settings) if docs and every else None
     if as_json:
         about: dict[str, Any] = {"run": found.run_id, "pipeline": found.pipeline, "interval": found.interval}
         about |= {"docs": pages} if pages else {}
         about |= {"outstaying": marked} if marked else {}
-        print_document({**about, "gates": [_document(one) for one in judged]})
+        print_document({**about, "gates": [_document(expectation) for expectation in judged]})
     elif judged:
         print_table(f"Gates of {found.pipeline} for {found.interval}", COLUMNS, map(_cells, judged))
     else:
@@ -98,7 +102,7 @@ def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
     from stagehold.model.partition_set import PartitionSet
 
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
-        tables = {one.table for one in records if one.in_table}
+        tables = {record.table for record in records if record.in_table}
         for partitions in filter(None, (outstaying(table, run.interval) for table in sorted(tables))):
             which = f"{stage}[{PartitionSet(partitions)}]"
             yield f"{which} stays in its table though a waiver has ended that it rests on"
@@ -113,12 +117,12 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
     words = waivers_held(run.pipeline, run.interval, ledger, settings)
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
         data = refused_data(records, newest_verdict(records, ledger))
-        waived = waived_in(data, [one for one in words if one.stage == stage])
+        waived = waived_in(data, [waiver for waiver in words if waiver.stage == stage])
         by_expectation: dict[tuple[str, str, bool], list[GateResult]] = {}
         for result in ledger.gates.newest(records[0].cell):
             by_expectation.setdefault((result.suite, result.expectation, result.is_of_stage), []).append(result)
         for results in by_expectation.values():
-            published = frozenset(one.partition for one in records if one.in_table and one.refused)
+            published = frozenset(record.partition for record in records if record.in_table and record.refused)
             yield _judged(stage, results, waived, published)
 
 
@@ -127,16 +131,17 @@ def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Setting
     from stagehold.gates.verdict_pages import site_of, write_docs
 
     results: dict[str, list[GateResult]] = {}
-    for one in judged:
-        results.setdefault(one.stage, []).extend(one.results)
+    for expectation in judged:
+        results.setdefault(expectation.stage, []).extend(expectation.results)
     return write_docs(
-        site_of(run.pipeline, run.interval, results, {one.stage: one.waived for one in judged}), settings.lake_uri
+        site_of(run.pipeline, run.interval, results, {expectation.stage: expectation.waived for expectation in judged}),
+        settings.lake_uri,
     )
 
 
 def _judged(stage: str, results: Sequence[GateResult], waived: Waived, published: frozenset[int]) -> JudgedExpectation:
-    failed = tuple(FailedPartition(one.partition, one.observed) for one in results if not one.passed)
-    newest = max(results, key=lambda one: one.recorded_at)
+    failed = tuple(FailedPartition(result.partition, result.observed) for result in results if not result.passed)
+    newest = max(results, key=lambda result: result.recorded_at)
     return JudgedExpectation(
         stage=stage,
         suite=newest.suite,
@@ -151,18 +156,18 @@ def _judged(stage: str, results: Sequence[GateResult], waived: Waived, published
     )
 
 
-def _document(one: JudgedExpectation) -> Mapping[str, Any]:
+def _document(expectation: JudgedExpectation) -> Mapping[str, Any]:
     return {
-        "stage": one.stage,
-        "suite": one.suite,
-        "expectation": one.expectation,
-        "severity": one.severity,
-        "scope": "stage" if one.results[0].is_of_stage else "partition",
-        "passed": one.passed,
-        "failed": [asdict(partition) for partition in one.failed],
-        "judged_at": one.judged_at,
-        "outstaying": one.outstaying,
-        "results": [_result(result, one.waived) for result in one.results],
+        "stage": expectation.stage,
+        "suite": expectation.suite,
+        "expectation": expectation.expectation,
+        "severity": expectation.severity,
+        "scope": "stage" if expectation.results[0].is_of_stage else "partition",
+        "passed": expectation.passed,
+        "failed": [asdict(partition) for partition in expectation.failed],
+        "judged_at": expectation.judged_at,
+        "outstaying": expectation.outstaying,
+        "results": [_result(result, expectation.waived) for result in expectation.results],
     }
 
 
@@ -183,12 +188,16 @@ def _result(result: GateResult, waived: Waived) -> Mapping[str, Any]:
     }
 
 
-def _cells(one: JudgedExpectation) -> tuple[str, ...]:
+def _cells(expectation: JudgedExpectation) -> tuple[str, ...]:
     from stagehold.model.partition_set import PartitionSet
 
-    which = f"{len(one.failed)} ({PartitionSet(each.partition for each in one.failed)})" if one.failed else "0"
-    waived = f", {one.waived_partitions} waived" if one.waived_partitions else ""
-    seen = one.failed[0].observed if one.failed else ""
-    waived += f", {one.outstaying} in its table all the same" if one.outstaying else ""
-    judged = (str(one.passed), which + waived, moment(one.judged_at))
-    return (one.stage, one.suite, one.severity, *judged, one.expectation, seen)
+    which = (
+        f"{len(expectation.failed)} ({PartitionSet(each.partition for each in expectation.failed)})"
+        if expectation.failed
+        else "0"
+    )
+    waived = f", {expectation.waived_partitions} waived" if expectation.waived_partitions else ""
+    seen = expectation.failed[0].observed if expectation.failed else ""
+    waived += f", {expectation.outstaying} in its table all the same" if expectation.outstaying else ""
+    judged = (str(expectation.passed), which + waived, moment(expectation.judged_at))
+    return (expectation.stage, expectation.suite, expectation.severity, *judged, expectation.expectation, seen)

@@ -49,7 +49,7 @@ def refused(
     settings = load_settings()
     with open_ledger(settings) as ledger:
         wanted = interval_of(interval, pipeline, ledger, settings)
-        found = [_within(one, partition) for one in _refused(pipeline, wanted, ledger)]
+        found = [_within(stage, partition) for stage in _refused(pipeline, wanted, ledger)]
     most = SHOWN if limit is None and not as_json else limit
     if sql is not None:
         print_rows(rows_of_refused(found, sql, most, print_progress), "", as_json)
@@ -66,9 +66,15 @@ def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedSt
     from stagehold.viewer.refused import RefusedStage
 
     for name, records in ledger.partitions.newest_of(pipeline, interval).items():
-        some = tuple(one for one in records if one.refused or one.set_aside or not one.state.counts_as_done)
-        judged = ledger.gates.newest(records[0].cell, {WHOLE, *(one.partition for one in some)}) if some else ()
-        found = RefusedStage(name, some, tuple(one for one in judged if not one.passed))
+        refused_records = tuple(
+            record for record in records if record.refused or record.set_aside or not record.state.counts_as_done
+        )
+        judged = (
+            ledger.gates.newest(records[0].cell, {WHOLE, *(record.partition for record in refused_records)})
+            if refused_records
+            else ()
+        )
+        found = RefusedStage(name, refused_records, tuple(result for result in judged if not result.passed))
         if found.blocked or found.with_rows_aside:
             yield found
 
@@ -76,11 +82,11 @@ def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedSt
 def _within(stage: RefusedStage, partition: int | None) -> RefusedStage:
     if partition is None:
         return stage
-    return replace(stage, records=tuple(one for one in stage.records if one.partition == partition))
+    return replace(stage, records=tuple(record for record in stage.records if record.partition == partition))
 
 
 def _named(name: str, stages: Sequence[RefusedStage]) -> RefusedStage:
-    by_name = {one.name: one for one in stages}
+    by_name = {stage.name: stage for stage in stages}
     if name not in by_name:
         raise UnknownName("stage of which a gate refuses anything", name, tuple(by_name))
     return by_name[name]
@@ -98,8 +104,8 @@ def _show(title: str, stages: Sequence[RefusedStage], *, as_json: bool) -> None:
 
 
 def _rows(stage: RefusedStage) -> Iterator[tuple[str | int, ...]]:
-    for one in stage.records:
-        if one in stage.blocked or one in stage.with_rows_aside:
-            aside = one.set_aside.rows if one.set_aside else 0
-            why = one.reason or stage.why_held(one) or "rows that its gate does not expect were set aside"
-            yield stage.name, one.partition, one.rows, aside, one.state, why
+    for record in stage.records:
+        if record in stage.blocked or record in stage.with_rows_aside:
+            aside = record.set_aside.rows if record.set_aside else 0
+            why = record.reason or stage.why_held(record) or "rows that its gate does not expect were set aside"
+            yield stage.name, record.partition, record.rows, aside, record.state, why

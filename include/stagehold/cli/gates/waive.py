@@ -62,7 +62,10 @@ def waive(
     with open_ledger(settings) as ledger:
         wanted = interval_of(interval, pipeline, ledger, settings)
         if list_them:
-            _show([one for one in ledger.waivers.of(pipeline, wanted) if stage in (None, one.stage)], as_json=as_json)
+            _show(
+                [waiver for waiver in ledger.waivers.of(pipeline, wanted) if stage in (None, waiver.stage)],
+                as_json=as_json,
+            )
             return
         if not reason:
             raise InvalidArgument("--reason", reason, "a sentence that says why the data may be read")

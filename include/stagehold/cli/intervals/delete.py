@@ -45,13 +45,13 @@ def delete(
 
     settings, who = load_settings(), by or getpass.getuser()
     declared = find_pipeline(pipeline, settings)
-    keys = list(dict.fromkeys(recorded_interval(one, pipeline, settings) for one in intervals))
+    keys = list(dict.fromkeys(recorded_interval(interval, pipeline, settings) for interval in intervals))
     with open_workplace(settings, print_progress) as place:
         asked = [IntervalDeletion.of(declared, key, place, who, reason) for key in keys]
-        for one in asked:
-            one.refuse(together=keys)
-        shown = [one.announced() for one in asked]
-        cleared = [freed for one in _latest_first(asked) for freed in one.carry_out()] if yes else []
+        for deletion in asked:
+            deletion.refuse(together=keys)
+        shown = [deletion.announced() for deletion in asked]
+        cleared = [freed for deletion in _latest_first(asked) for freed in deletion.carry_out()] if yes else []
     if as_json:
         facts = {"intervals": list(map(asdict, shown)), "freed": list(map(asdict, cleared))}
         print_document({"pipeline": pipeline, "deleted": yes, **facts})
@@ -63,21 +63,23 @@ def _latest_first(asked: Sequence[IntervalDeletion]) -> Sequence[IntervalDeletio
     """The intervals, latest first: a process that dies in between leaves no interval without the one that it went on
     from.
     """
-    return sorted(asked, key=lambda one: one.place.request.interval, reverse=True)
+    return sorted(asked, key=lambda deletion: deletion.place.request.interval, reverse=True)
 
 
 def _show(shown: Sequence[AnnouncedDeletion], cleared: Sequence[Cleared], *, deleted: bool) -> None:
     from rich.filesize import decimal
 
-    rows = [_cells(one.interval, stage) for one in shown for stage in one.stages]
+    rows = [_cells(deletion.interval, stage) for deletion in shown for stage in deletion.stages]
     print_table("deleted" if deleted else "would be deleted", COLUMNS, rows)
-    for one in shown:
-        if one.savepoints:
-            typer.echo(f"{one.interval}: what savepoints need of it is kept for them: {', '.join(one.savepoints)}")
+    for deletion in shown:
+        if deletion.savepoints:
+            typer.echo(
+                f"{deletion.interval}: what savepoints need of it is kept for them: {', '.join(deletion.savepoints)}"
+            )
     if deleted:
         typer.echo(f"{decimal(sum(freed.bytes for freed in cleared))} freed.")
         return
-    size = decimal(sum(one.bytes for one in shown))
+    size = decimal(sum(deletion.bytes for deletion in shown))
     typer.echo(f"{size} would be freed at most; nothing was changed. Add --yes to do it.")
 
 

@@ -40,12 +40,12 @@ def list_intervals(pipeline: PipelineName, limit: Limit = 30, as_json: AsJson = 
     with open_ledger(settings) as ledger:
         found = known_intervals(declared, ledger, limit)
     if as_json:
-        print_document({"pipeline": pipeline, "intervals": [asdict(one) for one in found]})
+        print_document({"pipeline": pipeline, "intervals": [asdict(interval) for interval in found]})
     elif found:
-        print_table(f"intervals of {pipeline}", COLUMNS, [_row(one) for one in found])
-        for one in found:
-            if one.pin:
-                typer.echo(f"{one.interval} is pinned {one.pin}")
+        print_table(f"intervals of {pipeline}", COLUMNS, [_row(interval) for interval in found])
+        for interval in found:
+            if interval.pin:
+                typer.echo(f"{interval.interval} is pinned {interval.pin}")
     else:
         typer.echo(f"Nothing is on record. `stagehold run {pipeline}` computes an interval.")
 
@@ -78,17 +78,17 @@ intervals.command()(pin)
 intervals.command()(unpin)
 
 
-def _row(one: KnownInterval) -> Sequence[str]:
-    run, seconds = one.run, sum(stage.seconds for stage in one.stages)
+def _row(interval: KnownInterval) -> Sequence[str]:
+    run, seconds = interval.run, sum(stage.seconds for stage in interval.stages)
     return (
-        one.interval,
-        one.state,
-        "pinned" if one.pin else "",
-        moment(one.recorded_at),
+        interval.interval,
+        interval.state,
+        "pinned" if interval.pin else "",
+        moment(interval.recorded_at),
         run.run_id if run else "",
         run.state if run else "",
         f"{seconds:.1f}",
-        ", ".join(map(_of_stage, one.stages)),
+        ", ".join(map(_of_stage, interval.stages)),
     )
 
 

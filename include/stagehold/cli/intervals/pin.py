@@ -34,9 +34,9 @@ def pin(pipeline: PipelineName, intervals: Intervals, why: Why = "", by: By = No
 
     words = _said(pin_intervals, pipeline, intervals, by or getpass.getuser(), why)
     with open_ledger(load_settings()) as ledger:
-        late = {one.interval: released_before(pipeline, one.interval, ledger) for one in words}
+        late = {pin.interval: released_before(pipeline, pin.interval, ledger) for pin in words}
     if as_json:
-        print_document({"pins": [{**asdict(one), "released_before": late[one.interval]} for one in words]})
+        print_document({"pins": [{**asdict(pin), "released_before": late[pin.interval]} for pin in words]})
         return
     _show("pinned", words)
     for interval, count in late.items():
@@ -50,7 +50,7 @@ def unpin(pipeline: PipelineName, intervals: Intervals, why: Why = "", by: By = 
 
     words = _said(unpin_intervals, pipeline, intervals, by or getpass.getuser(), why)
     if as_json:
-        print_document({"pins": [asdict(one) for one in words]})
+        print_document({"pins": [asdict(pin) for pin in words]})
     else:
         _show("not pinned any more", words)
 
@@ -59,10 +59,10 @@ def _said(say: Say, pipeline: str, intervals: Sequence[str], who: str, why: str)
     from stagehold.chronicle.chronicle import open_ledger
 
     settings = load_settings()
-    keys = [recorded_interval(one, pipeline, settings) for one in intervals]
+    keys = [recorded_interval(interval, pipeline, settings) for interval in intervals]
     with open_ledger(settings) as ledger:
         return say(pipeline, keys, who, why, ledger)
 
 
 def _show(title: str, words: Sequence[Pin]) -> None:
-    print_table(title, COLUMNS, [(one.interval, one.said_by, moment(one.recorded_at), one.reason) for one in words])
+    print_table(title, COLUMNS, [(pin.interval, pin.said_by, moment(pin.recorded_at), pin.reason) for pin in words])

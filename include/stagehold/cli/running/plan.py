@@ -74,14 +74,19 @@ def _print_json(
     from stagehold.run.planning.restoring import what_was_released
 
     decisions = [
-        {"stage": one.stage, "partition": one.partition, "action": one.action, "reason": str(one.reason)}
-        for one in plan.decisions
+        {
+            "stage": decision.stage,
+            "partition": decision.partition,
+            "action": decision.action,
+            "reason": str(decision.reason),
+        }
+        for decision in plan.decisions
     ]
     about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.counts)}
     if remark:
         about["remark"] = remark
     if released := what_was_released(request, plan):
-        about["released"] = {"text": released, "outputs": [asdict(one) for one in released_outputs(plan)]}
+        about["released"] = {"text": released, "outputs": [asdict(output) for output in released_outputs(plan)]}
     if left:
         about["left_to_others"] = left
     if preview:

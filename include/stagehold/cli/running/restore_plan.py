@@ -50,22 +50,27 @@ class RestorePreview:
             "manifest": self.begins_with.restore.snapshot,
             "claim_mode": self.begins_with.restore.claim_mode,
             "starts_empty": self.begins_with.plan.starts_empty,
-            "left_behind": [one.shape.id for one in self.begins_with.plan.left_behind],
-            "restored": sum(one.restored and not one.action.computes for one in self.plan.decisions),
+            "left_behind": [snapshot.shape.id for snapshot in self.begins_with.plan.left_behind],
+            "restored": sum(decision.restored and not decision.action.computes for decision in self.plan.decisions),
             "dealt_anew": sum(map(_is_dealt, self.plan.decisions)),
             "seconds_saved": round(self._seconds_saved, 3),
             "changes": [_document(change) for change in self.changes],
         }
 
     def _taken(self) -> Iterator[tuple[str, ...]]:
-        for one in self.begins_with.plan.stages:
-            decisions = self.plan.of(one.stage)
+        for stage_restore in self.begins_with.plan.stages:
+            decisions = self.plan.of(stage_restore.stage)
             taken = sum(decision.restored and not decision.action.computes for decision in decisions)
             runs = sum(decision.action.computes for decision in decisions)
             dealt = sum(map(_is_dealt, decisions))
-            cut = f"; it is cut into {one.partitions} now" if one.rescaled else ""
+            cut = f"; it is cut into {stage_restore.partitions} now" if stage_restore.rescaled else ""
             anew = f", and {dealt} have their rows dealt anew by key" if dealt else ""
-            yield one.stage, str(one.snapshot.parallelism), f"{taken} of {len(decisions)}", f"{runs} run{cut}{anew}"
+            yield (
+                stage_restore.stage,
+                str(stage_restore.snapshot.parallelism),
+                f"{taken} of {len(decisions)}",
+                f"{runs} run{cut}{anew}",
+            )
         for name in self.begins_with.plan.starts_empty:
             yield name, "", "0", "starts empty: the checkpoint does not have it"
         for snapshot in self.begins_with.plan.left_behind:
@@ -73,7 +78,9 @@ class RestorePreview:
 
     @property
     def _seconds_saved(self) -> float:
-        taken = (one.record for one in self.plan.decisions if one.restored and not one.action.computes)
+        taken = (
+            decision.record for decision in self.plan.decisions if decision.restored and not decision.action.computes
+        )
         return sum(record.seconds or 0 for record in taken if record)
 
 

@@ -36,7 +36,9 @@ def encode(rows: Iterable[RecordedPartition]) -> bytes:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist([_row(one) for one in rows], schema=_schema()), sink, compression="zstd")
+    pq.write_table(
+        pa.Table.from_pylist([_row(partition) for partition in rows], schema=_schema()), sink, compression="zstd"
+    )
     return bytes(sink.getvalue())
 
 
@@ -83,7 +85,7 @@ def _with_severities(verdicts: Any) -> Any:
     import pyarrow as pa
 
     added = {"severity": Severity.CRITICAL, "configuration": "", "result": ""}
-    said = [[{**one, **added} for one in some] for some in verdicts.to_pylist()]
+    said = [[{**verdict, **added} for verdict in judged] for judged in verdicts.to_pylist()]
     return pa.array(said, _schema().field("verdicts").type)
 
 
@@ -138,16 +140,16 @@ def _list_of(fields: Mapping[str, Any]) -> Any:
     return pa.list_(pa.field("element", whole, nullable=False))
 
 
-def _row(one: RecordedPartition) -> dict[str, Any]:
-    record = one.record
+def _row(partition: RecordedPartition) -> dict[str, Any]:
+    record = partition.record
     return {
         **vars(record),
         **vars(record.cell),
-        "stage_id": one.stage_id,
+        "stage_id": partition.stage_id,
         "refused": list(record.refused),
         "files": [vars(file) for file in record.files],
         "kept": [{**vars(part), "files": [vars(file) for file in part.files]} for part in record.kept],
-        "verdicts": [{name: getattr(verdict, name) for name in VERDICT} for verdict in one.verdicts],
+        "verdicts": [{name: getattr(verdict, name) for name in VERDICT} for verdict in partition.verdicts],
     }
 
 

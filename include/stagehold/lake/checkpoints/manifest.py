@@ -84,7 +84,7 @@ class Manifest:
     def continued(self, stage_id: str, parallelism: int, max_parallelism: int) -> StageManifest | None:
         """The stage, unless it was cut differently: then its partitions are others."""
         wanted = (stage_id, parallelism, max_parallelism)
-        found = (one for one in self.stages if (one.shape.id, one.parallelism, one.max_parallelism) == wanted)
+        found = (stage for stage in self.stages if (stage.shape.id, stage.parallelism, stage.max_parallelism) == wanted)
         return next(found, None)
 
     @property

@@ -44,7 +44,7 @@ class OpenedCheckpoint:
         :raises UnknownName: there is none.
         """
         named = {stage.name: stage for stage in self.stages}
-        found = named.get(name) or next((one for one in self.stages if one.manifest.shape.id == name), None)
+        found = named.get(name) or next((stage for stage in self.stages if stage.manifest.shape.id == name), None)
         if found is None:
             raise UnknownName(f"stage of checkpoint {self.manifest.number}", name, tuple(named))
         return found

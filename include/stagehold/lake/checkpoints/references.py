@@ -91,7 +91,7 @@ def _by_lake(reference: str, _: str) -> CheckpointReference | None:
         return None
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = pool.map(StoredCheckpoints.holding, manifests)
-        return CheckpointReference(*max(found, key=lambda one: one[0].read_manifest(one[1]).taken_at))
+        return CheckpointReference(*max(found, key=lambda candidate: candidate[0].read_manifest(candidate[1]).taken_at))
 
 
 def _by_run(reference: str, lake: str) -> CheckpointReference | None:
@@ -112,7 +112,7 @@ def _of_run(run_id: str, number: int | None, lake: str) -> CheckpointReference |
         return None
     wanted = max(numbers) if number is None else number
     if wanted not in numbers:
-        raise UnknownName(f"checkpoint of {run_id}", str(wanted), [str(one) for one in sorted(numbers)])
+        raise UnknownName(f"checkpoint of {run_id}", str(wanted), [str(number) for number in sorted(numbers)])
     return CheckpointReference(*StoredCheckpoints.holding(numbers[wanted]))
 
 

@@ -58,8 +58,7 @@ class Savepoints:
         self._files = files_at(f"{self._lake}/{FOLDER}")
 
     def create(self, savepoint: Savepoint) -> bool:
-        """Make a savepoint exist. Gives False if another savepoint has the name; the same savepoint may be made twice.
-        """
+        """Make a savepoint exist. Gives False if another savepoint has the name; the same savepoint may be made twice."""
         content = _encode(savepoint)
         path = f"{savepoint.name}{ENDING}"
         return self._files.create(path, content) or self._files.read(path) == content
@@ -71,7 +70,7 @@ class Savepoints:
         """
         found = self.find(name)
         if found is None:
-            raise UnknownName("savepoint", name, [one.name for one in self.all()])
+            raise UnknownName("savepoint", name, [savepoint.name for savepoint in self.all()])
         return found
 
     def find(self, name: str) -> Savepoint | None:
@@ -88,8 +87,8 @@ class Savepoints:
         :raises SavepointUnreadable: nobody can say what one of them needs.
         """
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            found = [one for one in pool.map(self.find, self._names()) if one]
-        return tuple(sorted(found, key=lambda one: one.created_at, reverse=True))
+            found = [savepoint for savepoint in pool.map(self.find, self._names()) if savepoint]
+        return tuple(sorted(found, key=lambda savepoint: savepoint.created_at, reverse=True))
 
     def remove(self, savepoint: Savepoint) -> None:
         """Take the savepoint's name away. What the savepoint consists of stays."""

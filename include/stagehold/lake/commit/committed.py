@@ -39,7 +39,7 @@ class Landed(NamedTuple):
 
     @property
     def files(self) -> Mapping[int, tuple[DataFile, ...]]:
-        return {one.partition: one.files for one in self.commit.partitions}
+        return {partition.partition: partition.files for partition in self.commit.partitions}
 
 
 def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Landed, ...]:
@@ -68,14 +68,14 @@ def committed_intervals(uri: str, prefix: str) -> Mapping[str, tuple[Landed, ...
             newest = _unseen(_with_files(commit, entry), seen[interval])
             if newest.partitions:
                 live[interval].insert(0, Landed(entry.version, newest))
-    return {interval: tuple(some) for interval, some in live.items()}
+    return {interval: tuple(waves) for interval, waves in live.items()}
 
 
 def _unseen(commit: WaveCommit, seen: set[int]) -> WaveCommit:
     """The commit with those of its partitions that no newer one has; they are ``seen`` from now on."""
-    newest = tuple(one for one in commit.partitions if one.partition not in seen)
-    retracted = tuple(one for one in commit.retracted if one not in seen)
-    seen.update((*(one.partition for one in newest), *retracted))
+    newest = tuple(partition for partition in commit.partitions if partition.partition not in seen)
+    retracted = tuple(partition for partition in commit.retracted if partition not in seen)
+    seen.update((*(partition.partition for partition in newest), *retracted))
     return replace(commit, partitions=newest, retracted=retracted)
 
 
@@ -107,12 +107,14 @@ def _commits(location: TableLocation, limit: int | None) -> Iterator[tuple[int, 
 
 def _with_files(commit: WaveCommit, entry: LogEntry) -> WaveCommit:
     """A commit by delta-spark cannot name its files beforehand: they are those that its log entry added."""
-    if not any(one.rows and not one.files for one in commit.partitions):
+    if not any(partition.rows and not partition.files for partition in commit.partitions):
         return commit
     files: dict[str | None, list[DataFile]] = defaultdict(list)
     for added in entry.added:
         files[added.partition[PARTITION]].append(added.file)
-    return replace(commit, partitions=tuple(_filled(one, files[str(one.partition)]) for one in commit.partitions))
+    return replace(
+        commit, partitions=tuple(_filled(partition, files[str(partition.partition)]) for partition in commit.partitions)
+    )
 
 
 def _filled(partition: CommittedPartition, files: list[DataFile]) -> CommittedPartition:

@@ -135,7 +135,7 @@ def _wave_folder(commit: WaveCommit) -> str:
 
 
 def _predicate(location: TableLocation, commit: WaveCommit) -> str:
-    wave = ", ".join(map(str, (*(one.partition for one in commit.partitions), *commit.retracted)))
+    wave = ", ".join(map(str, (*(partition.partition for partition in commit.partitions), *commit.retracted)))
     partitions = f"({PARTITION} IN ({wave}) OR {PARTITION} >= {commit.cut_into})"
     return partitions if location.interval is None else f"{INTERVAL} = {_literal(location.interval)} AND {partitions}"
 

@@ -38,7 +38,7 @@ def _set(uri: str, interval: str, partitions: Sequence[int]) -> str | None:
     """A handle of its own, so that a commit of somebody else since is a conflict."""
     table = open_table(uri)
     every = {**_of(table.metadata().configuration), interval: list(partitions)}
-    told = json.dumps({WAIVER_ENDED: {one: some for one, some in sorted(every.items()) if some}})
+    told = json.dumps({WAIVER_ENDED: {name: partitions for name, partitions in sorted(every.items()) if partitions}})
     return by_delta_rs(lambda: table.alter.set_table_properties({PROPERTY: told}, raise_if_not_exists=False))
 
 

@@ -90,7 +90,7 @@ class StagedCommitter:
         """Make the commit that takes the wave in. The table's own schema is passed on: another would change the
         table's.
         """
-        wave = (*(one.partition for one in commit.partitions), *commit.retracted)
+        wave = (*(partition.partition for partition in commit.partitions), *commit.retracted)
         partitions = [*map(str, wave), *_beyond(table, location, commit.cut_into)]
         share = [] if location.interval is None else [(INTERVAL, "=", location.interval)]
         table.create_write_transaction(
@@ -107,8 +107,10 @@ class StagedCommitter:
 
 def _beyond(table: DeltaTable, location: TableLocation, cut_into: int) -> list[str]:
     """Partitions of this stage and interval that only an earlier cut had."""
-    live = (one for one in table.partitions() if one.get(INTERVAL, location.interval) == location.interval)
-    return sorted({one[PARTITION] for one in live if int(one[PARTITION]) >= cut_into})
+    live = (
+        partition for partition in table.partitions() if partition.get(INTERVAL, location.interval) == location.interval
+    )
+    return sorted({partition[PARTITION] for partition in live if int(partition[PARTITION]) >= cut_into})
 
 
 def _add_action(

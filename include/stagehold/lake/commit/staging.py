@@ -99,11 +99,11 @@ def stage_frame(frame: DataFrame, files: WaveFiles) -> StagedWave:
     with _with_settings(frame.sparkSession, AS_THEY_COME | (WHOLE_FILES if files.arranged else {})):
         writer.partitionBy(PARTITION).parquet(f"{spark_uri(uri)}/{files.folder}")
     written = _written(uri, files.folder)
-    strangers = {name: some for name, some in written.items() if name not in map(str, files.partitions)}
+    strangers = {name: staged_files for name, staged_files in written.items() if name not in map(str, files.partitions)}
     if strangers:
         files_at(uri).delete(files.folder)
         raise StageContractBroken(files.location.stage, _describe(strangers, files.partitions))
-    return StagedWave(uri, files.folder, {int(name): some for name, some in written.items()})
+    return StagedWave(uri, files.folder, {int(name): files for name, files in written.items()})
 
 
 @contextmanager

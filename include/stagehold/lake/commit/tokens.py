@@ -75,7 +75,11 @@ def naming_table(table: str) -> Iterator[None]:
 
 def tokens_to_raise(table: DeltaTable, locations: Iterable[TableLocation], claim: Claim) -> dict[str, int]:
     """Tokens that are below the attempt's fence, and how high that is. Tokens never go back: a higher one is kept."""
-    return {one.token: claim.fence for one in locations if (table.transaction_version(one.token) or 0) < claim.fence}
+    return {
+        location.token: claim.fence
+        for location in locations
+        if (table.transaction_version(location.token) or 0) < claim.fence
+    }
 
 
 def by_delta_rs(write: Callable[[], object]) -> RetryReason:

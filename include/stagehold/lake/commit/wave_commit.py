@@ -108,7 +108,7 @@ class WaveCommit:
 
 def without_files(commit: WaveCommit) -> WaveCommit:
     """The commit without its files, for a writer that makes files of its own, which only the log can name."""
-    return replace(commit, partitions=tuple(replace(one, files=()) for one in commit.partitions))
+    return replace(commit, partitions=tuple(replace(partition, files=()) for partition in commit.partitions))
 
 
 def to_metadata(commit: WaveCommit, cell: str) -> str:
@@ -120,7 +120,7 @@ def to_metadata(commit: WaveCommit, cell: str) -> str:
                 del partition[name]  # as versions wrote it that did not know of it
     if not facts["retracted"]:
         del facts["retracted"]  # likewise
-    positions = [[one.stage, write_position(one.position)] for one in commit.positions]
+    positions = [[position.stage, write_position(position.position)] for position in commit.positions]
     return json.dumps({MARK: SCHEMA_VERSION, "token": cell, **facts, "positions": positions}, separators=(",", ":"))
 
 
@@ -147,7 +147,7 @@ def _read(found: dict[str, Any]) -> WaveCommit:
         attempt_id=found["attempt_id"],
         epoch=found["epoch"],
         wave=found["wave"],
-        partitions=tuple(_partition(one) for one in found["partitions"]),
+        partitions=tuple(_partition(partition) for partition in found["partitions"]),
         cut_into=found["cut_into"],
         note=found.get("note", ""),
         retracted=tuple(found.get("retracted", ())),

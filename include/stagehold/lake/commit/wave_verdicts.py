@@ -50,7 +50,7 @@ class WaveVerdicts:
         except ValueError as error:
             log.warning("%s/%s is not what was written: %s", self.uri, self._path, error)
             return ()
-        return tuple(one for one in facts if isinstance(one, GateResult))
+        return tuple(result for result in facts if isinstance(result, GateResult))
 
     def forget(self) -> None:
         """The ledger has them. What cannot be deleted is in nobody's way."""

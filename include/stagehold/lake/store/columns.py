@@ -106,7 +106,7 @@ def _takes_all_of(wide: Any, narrow: Any) -> bool:
     digits = [DECIMAL.fullmatch(str(kind)) for kind in (wide, narrow)]
     if not (digits[0] and digits[1]):
         return False
-    (precision, scale), (least, least_scale) = ((int(one[1]), int(one[2])) for one in digits if one)
+    (precision, scale), (least, least_scale) = ((int(digit[1]), int(digit[2])) for digit in digits if digit)
     return scale >= least_scale and precision - scale >= least - least_scale
 
 

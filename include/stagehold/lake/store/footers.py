@@ -72,11 +72,21 @@ def _range(metadata: FileMetaData, index: int) -> ColumnRange:
     statistics = [chunk.statistics for chunk in chunks]
     if not all(statistics):
         return ColumnRange(None, None, None)
-    nulls = sum(one.null_count for one in statistics) if all(one.has_null_count for one in statistics) else None
-    filled = [one for chunk, one in zip(chunks, statistics, strict=True) if one.null_count != chunk.num_values]
-    if not filled or not all(one.has_min_max for one in filled):
+    nulls = (
+        sum(statistic.null_count for statistic in statistics)
+        if all(statistic.has_null_count for statistic in statistics)
+        else None
+    )
+    filled = [
+        statistic
+        for chunk, statistic in zip(chunks, statistics, strict=True)
+        if statistic.null_count != chunk.num_values
+    ]
+    if not filled or not all(statistic.has_min_max for statistic in filled):
         return ColumnRange(nulls, None, None)
     try:
-        return ColumnRange(nulls, min(one.min for one in filled), max(one.max for one in filled))
+        return ColumnRange(
+            nulls, min(statistic.min for statistic in filled), max(statistic.max for statistic in filled)
+        )
     except (OverflowError, ValueError):  # Python knows no year beyond 9999 or before 1, and no text that is not UTF-8
         return ColumnRange(nulls, None, None)

@@ -163,8 +163,8 @@ class Recoveries:
         together: dict[tuple[str, str], list[Attempt]] = {}
         with self._database.reading() as connection:
             for row in connection.execute(query).mappings():
-                one = record_of(Attempt, row)
-                together.setdefault((one.run_id, one.subject), []).append(one)
+                attempt = record_of(Attempt, row)
+                together.setdefault((attempt.run_id, attempt.subject), []).append(attempt)
         return tuple(map(tuple, together.values()))
 
     def left_behind(self, run_ids: Collection[str]) -> Mapping[str, tuple[int, float]]:
@@ -188,4 +188,4 @@ class Recoveries:
             .group_by(columns.attempt_id)
         )
         with self._database.reading() as connection:
-            return {one: (count, float(spent)) for one, count, spent in connection.execute(query)}
+            return {attempt_id: (count, float(spent)) for attempt_id, count, spent in connection.execute(query)}

@@ -51,7 +51,7 @@ class PipelinesAtOnce:
         with self._database.reading() as connection:
             for row in connection.execute(query.order_by(*newest_first)).mappings():
                 found[row["pipeline"]].append(record_of(Run, row))
-        return {pipeline: tuple(some) for pipeline, some in found.items()}
+        return {pipeline: tuple(runs) for pipeline, runs in found.items()}
 
     def changed(self, partition: int, transition: int) -> tuple[frozenset[Place], int, int]:
         """Where anything was recorded, or a run or an attempt has moved, behind these row numbers; and the highest row
@@ -190,8 +190,8 @@ class CheckpointHistory:
         with self._database.reading() as connection:
             rows = connection.execute(query)
             return {
-                (run, number): AcknowledgedParts(int(some), every, asked, aligned)
-                for run, number, some, every, asked, aligned in rows
+                (run, number): AcknowledgedParts(int(acknowledged), every, asked, aligned)
+                for run, number, acknowledged, every, asked, aligned in rows
             }
 
     def completed(self, pipeline: str, most: int) -> tuple[CheckpointRecord, ...]:

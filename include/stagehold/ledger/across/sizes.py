@@ -37,7 +37,9 @@ def _is_sqlite(connection: Connection) -> bool:
 
 
 def _sqlite_bytes(connection: Connection) -> int:
-    pages, size = (connection.exec_driver_sql(f"PRAGMA {one}").scalar_one() for one in ("page_count", "page_size"))
+    pages, size = (
+        connection.exec_driver_sql(f"PRAGMA {figure}").scalar_one() for figure in ("page_count", "page_size")
+    )
     return int(pages) * int(size)
 
 

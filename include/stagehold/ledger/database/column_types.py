@@ -76,8 +76,8 @@ class CodeChoices(TypeDecorator[tuple[CodeChoice, ...]]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> tuple[CodeChoice, ...]:  # noqa: ARG002
         return tuple(
-            CodeChoice(**{**one, "handling": CodeHandling(one["handling"]), "made_by": tuple(one["made_by"])})
-            for one in value or ()
+            CodeChoice(**{**choice, "handling": CodeHandling(choice["handling"]), "made_by": tuple(choice["made_by"])})
+            for choice in value or ()
         )
 
 

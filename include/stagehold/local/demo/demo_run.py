@@ -142,7 +142,7 @@ class _Demo:
 
 def _progress(ledger: Ledger, interval: str) -> str:
     found = ledger.partitions.newest_of(PIPELINE, interval)
-    return ", ".join(f"{stage} {sum(one.state.readable for one in records)}" for stage, records in found.items())
+    return ", ".join(f"{stage} {sum(record.state.readable for record in records)}" for stage, records in found.items())
 
 
 def published_top_orders(settings: Settings, interval: str, pipeline: str = PIPELINE) -> list[TopOrder]:

@@ -96,8 +96,8 @@ def reads_part(reads: Sequence[DeclaredRead]) -> str:
     if not reads:
         return ""
     ordered = sorted(reads, key=str)
-    whole = digest(part for one in ordered for part in (one.kind, one.name, one.content))
-    return whole + "".join("".join(one.marks) for one in ordered if len(reads) <= MOST_MARKS)
+    whole = digest(part for read in ordered for part in (read.kind, read.name, read.content))
+    return whole + "".join("".join(read.marks) for read in ordered if len(reads) <= MOST_MARKS)
 
 
 def changed_reads(reads: Sequence[DeclaredRead], recorded: ComputeKey) -> Iterator[str]:
@@ -107,13 +107,13 @@ def changed_reads(reads: Sequence[DeclaredRead], recorded: ComputeKey) -> Iterat
     before = _marks(recorded.reads)
     if (recorded.reads and not before) or len(reads) > MOST_MARKS:
         return
-    for one in reads:
-        name, content = one.marks
+    for read in reads:
+        name, content = read.marks
         if name not in before:
-            yield f"{one} is declared now"
+            yield f"{read} is declared now"
         elif before[name] != content:
-            yield f"{one} changed"
-    if before.keys() - {one.marks[0] for one in reads}:
+            yield f"{read} changed"
+    if before.keys() - {read.marks[0] for read in reads}:
         yield "something is declared no more"
 
 

@@ -62,22 +62,22 @@ class KeyType:
         return self.kind not in (KeyKind.COLLATED, KeyKind.UNUSABLE) and all(part.usable for part in self.parts)
 
 
-def may_meet(one: KeyType, other: KeyType) -> bool:
+def may_meet(kind: KeyType, other: KeyType) -> bool:
     """Whether keys of these types that are equal to Spark, whatever its settings, have equal canonical forms."""
-    if not (one.usable and other.usable):
+    if not (kind.usable and other.usable):
         return False
-    if KeyKind.NOTHING in (one.kind, other.kind):
+    if KeyKind.NOTHING in (kind.kind, other.kind):
         return True
-    if {one.kind, other.kind} <= NUMBERS:
-        return _numbers_may_meet(one, other)
-    parts = zip(one.parts, other.parts, strict=False)
-    return one.kind is other.kind and len(one.parts) == len(other.parts) and all(may_meet(*pair) for pair in parts)
+    if {kind.kind, other.kind} <= NUMBERS:
+        return _numbers_may_meet(kind, other)
+    parts = zip(kind.parts, other.parts, strict=False)
+    return kind.kind is other.kind and len(kind.parts) == len(other.parts) and all(may_meet(*pair) for pair in parts)
 
 
-def _numbers_may_meet(one: KeyType, other: KeyType) -> bool:
-    kinds = {one.kind, other.kind}
+def _numbers_may_meet(kind: KeyType, other: KeyType) -> bool:
+    kinds = {kind.kind, other.kind}
     if KeyKind.DOUBLE in kinds:
         return True
     if KeyKind.FLOAT in kinds:
-        return KeyKind.WHOLE not in kinds or max(one.digits, other.digits) <= EXACT_IN_FLOAT
-    return max(one.digits, other.digits) + max(one.scale, other.scale) <= MOST_DIGITS
+        return KeyKind.WHOLE not in kinds or max(kind.digits, other.digits) <= EXACT_IN_FLOAT
+    return max(kind.digits, other.digits) + max(kind.scale, other.scale) <= MOST_DIGITS

@@ -50,35 +50,38 @@ class BackfillPlan:
 
     @property
     def runs(self) -> int:
-        return sum(one.runs for one in self.intervals)
+        return sum(interval_plan.runs for interval_plan in self.intervals)
 
     @property
     def reuses(self) -> int:
-        return sum(one.reuses for one in self.intervals)
+        return sum(interval_plan.reuses for interval_plan in self.intervals)
 
     @property
     def seconds(self) -> float:
-        return sum(cell.seconds for one in self.intervals for cell in one.cells)
+        return sum(cell.seconds for interval_plan in self.intervals for cell in interval_plan.cells)
 
     @property
     def saved_seconds(self) -> float:
-        return sum(one.saved_seconds for one in self.intervals)
+        return sum(interval_plan.saved_seconds for interval_plan in self.intervals)
 
     @property
     def released(self) -> str | None:
         """What a person is told of outputs that are computed only since they were released."""
-        needed = {one.interval: [cell.released for cell in one.cells if cell.released] for one in self.intervals}
+        needed = {
+            interval_plan.interval: [cell.released for cell in interval_plan.cells if cell.released]
+            for interval_plan in self.intervals
+        }
         return released_text(needed, self.choice.restore_from_stage)
 
     @property
     def is_done(self) -> bool:
         """Whether all intervals are known to need nothing."""
-        return not self.runs and not any(one.problem for one in self.intervals)
+        return not self.runs and not any(interval_plan.problem for interval_plan in self.intervals)
 
     @property
     def running(self) -> tuple[IntervalPlan, ...]:
         """The intervals of which anything runs."""
-        return tuple(one for one in self.intervals if one.runs)
+        return tuple(interval_plan for interval_plan in self.intervals if interval_plan.runs)
 
     @property
     def planned(self) -> tuple[PlannedCell, ...]:
@@ -86,8 +89,12 @@ class BackfillPlan:
         return tuple(self._planned())
 
     def _planned(self) -> Iterator[PlannedCell]:
-        for one in self.intervals:
-            yield from (PlannedCell(one.interval, cell.stage, cell.ranges) for cell in one.cells if cell.runs)
+        for interval_plan in self.intervals:
+            yield from (
+                PlannedCell(interval_plan.interval, cell.stage, cell.ranges)
+                for cell in interval_plan.cells
+                if cell.runs
+            )
 
     @property
     def token(self) -> str:
@@ -96,7 +103,7 @@ class BackfillPlan:
     @property
     def ordered(self) -> tuple[OrderedInterval, ...]:
         """What the run of each interval is told that does anything."""
-        return tuple(OrderedInterval(one.interval, one.order) for one in self.running)
+        return tuple(OrderedInterval(interval_plan.interval, interval_plan.order) for interval_plan in self.running)
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,11 @@ def stale_intervals(plan: BackfillPlan) -> tuple[StaleInterval, ...]:
     """Intervals in which a stage stands as stale. An interval that failed or misses something is left out, though it
     may be stale as well.
     """
-    found = (StaleInterval(one.interval, tuple(map(_stage, filter(_is_stale, one.cells)))) for one in plan.intervals)
-    return tuple(one for one in found if one.stages)
+    found = (
+        StaleInterval(interval_plan.interval, tuple(map(_stage, filter(_is_stale, interval_plan.cells))))
+        for interval_plan in plan.intervals
+    )
+    return tuple(interval for interval in found if interval.stages)
 
 
 def _is_stale(cell: BackfillCell) -> bool:

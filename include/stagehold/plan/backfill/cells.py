@@ -66,7 +66,7 @@ def cells_of(
     """
     averages = {stage: fmean(timed.values()) for stage, timed in seconds.items() if timed}
     held_up = _held_up(ordered, regions)
-    released = {one.stage: one for one in released_outputs(ordered)}
+    released = {output.stage: output for output in released_outputs(ordered)}
     return tuple(
         _never_reached(cell, held_up[cell.stage]) if cell.runs and cell.stage in held_up else cell
         for cell in (
@@ -94,7 +94,7 @@ def _held_up(ordered: ResumePlan, regions: Sequence[Region]) -> Mapping[str, str
 
 
 def _is_blocked(ordered: ResumePlan, stage: str) -> bool:
-    return any(one.action is Action.BLOCKED for one in ordered.of(stage))
+    return any(decision.action is Action.BLOCKED for decision in ordered.of(stage))
 
 
 def _never_reached(cell: BackfillCell, behind: str) -> BackfillCell:
@@ -105,14 +105,17 @@ def _never_reached(cell: BackfillCell, behind: str) -> BackfillCell:
 
 
 def state_of(decisions: Sequence[Decision], *, failed: bool) -> CellStanding:
-    if any(one.action is Action.BLOCKED for one in decisions):
+    if any(decision.action is Action.BLOCKED for decision in decisions):
         return CellStanding.BLOCKED
-    to_do = [one for one in decisions if one.action.computes]
+    to_do = [decision for decision in decisions if decision.action.computes]
     if failed and to_do:
         return CellStanding.FAILED
-    if any(one.action is Action.HEAL or one.record is None or not one.record.state.counts_as_done for one in to_do):
+    if any(
+        decision.action is Action.HEAL or decision.record is None or not decision.record.state.counts_as_done
+        for decision in to_do
+    ):
         return CellStanding.MISSING
-    stale = to_do or any(one.action is Action.JUDGE for one in decisions)
+    stale = to_do or any(decision.action is Action.JUDGE for decision in decisions)
     return CellStanding.STALE if stale else CellStanding.GOOD
 
 
@@ -120,14 +123,14 @@ def _cell(
     stage: str, state: CellStanding, ordered: ResumePlan, seconds: Seconds, averages: Mapping[str, float]
 ) -> BackfillCell:
     decisions = ordered.of(stage)
-    running = PartitionSet(one.partition for one in decisions if one.action.computes)
+    running = PartitionSet(decision.partition for decision in decisions if decision.action.computes)
     timed, average = seconds.get(stage, {}), averages.get(stage, 0.0)
     return BackfillCell(
         stage=stage,
         state=state,
         partitions=len(decisions),
         running=running,
-        reuses=sum(one.reused is not None for one in decisions),
+        reuses=sum(decision.reused is not None for decision in decisions),
         seconds=sum(timed.get(partition, average) for partition in running),
         reasons=tuple(_reasons(stage, ordered)),
     )

@@ -49,8 +49,10 @@ class ShownInterval:
     cells: tuple[ShownCell, ...]
 
     @staticmethod
-    def of(one: IntervalPlan, run_id: str | None) -> ShownInterval:
-        return ShownInterval(one.interval, run_id, one.problem, tuple(map(ShownCell.of, one.cells)))
+    def of(interval_plan: IntervalPlan, run_id: str | None) -> ShownInterval:
+        return ShownInterval(
+            interval_plan.interval, run_id, interval_plan.problem, tuple(map(ShownCell.of, interval_plan.cells))
+        )
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ class ShownBackfill:
             stages=choice.stages or tuple(stage.name for stage in pipeline.stages),
             restore_from_stage=choice.restore_from_stage,
             token=plan.token,
-            intervals=tuple(ShownInterval.of(one, run_ids.get(one.interval)) for one in plan.intervals),
+            intervals=tuple(
+                ShownInterval.of(interval_plan, run_ids.get(interval_plan.interval)) for interval_plan in plan.intervals
+            ),
             runs=plan.runs,
             reuses=plan.reuses,
             seconds=round(plan.seconds, 3),

@@ -70,11 +70,11 @@ def _named(cells: Cells) -> str:
 
 
 def _by_place(cells: Iterable[PlannedCell]) -> Cells:
-    return {(one.interval, one.stage): exact_text(one.ranges) for one in cells}
+    return {(cell.interval, cell.stage): exact_text(cell.ranges) for cell in cells}
 
 
 def _text(cells: Iterable[PlannedCell]) -> str:
-    return "\n".join(f"{one.interval}\t{one.stage}\t{exact_text(one.ranges)}" for one in cells)
+    return "\n".join(f"{cell.interval}\t{cell.stage}\t{exact_text(cell.ranges)}" for cell in cells)
 
 
 def _digest(text: bytes) -> str:

@@ -200,7 +200,7 @@ def findings(first: PlanFacts, second: PlanFacts, calls: Sequence[CodeCall]) -> 
     found = [_judge(use, other) for use, other in zip(first.uses, again, strict=True)]
     if not alike or first.constants != second.constants:
         found.append(_finding("the stage function", _BUILDS_ANEW))
-    return tuple(_placed(dict.fromkeys(one for one in found if one), calls))
+    return tuple(_placed(dict.fromkeys(finding for finding in found if finding), calls))
 
 
 def _judge(use: Use, again: Use) -> Finding | None:
@@ -238,11 +238,11 @@ def _finding(name: str, rule: Rule) -> Finding:
 
 
 def _placed(found: Iterable[Finding], calls: Sequence[CodeCall]) -> Iterator[Finding]:
-    for one in found:
-        possible = [call for call in calls if call.name in one.aliases]
+    for finding in found:
+        possible = [call for call in calls if call.name in finding.aliases]
         places = tuple(call for call in possible if not call.silenced)
         if places or not possible:
-            yield replace(one, places=places)
+            yield replace(finding, places=places)
 
 
 TOKEN = re.compile(
@@ -274,7 +274,7 @@ def uses_in_sql(text: str, inside: str = "") -> Iterator[Use]:
         elif mark == ")" and stack:
             closed = stack.pop()
             if closed.name:
-                around = next((one.name for one in reversed(stack) if one.name), inside)
+                around = next((opened.name for opened in reversed(stack) if opened.name), inside)
                 yield Use(
                     closed.name, _arguments(text, closed.starts, token.start()), around, _order(text, token.end())
                 )

@@ -13,8 +13,8 @@ from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict
 
 def content_of(records: Iterable[PartitionRecord]) -> str:
     """Equal for equal content of all partitions of a stage."""
-    ordered = sorted(records, key=lambda one: one.partition)
-    return digest(text for one in ordered for text in (str(one.partition), one.fingerprint))
+    ordered = sorted(records, key=lambda record: record.partition)
+    return digest(text for record in ordered for text in (str(record.partition), record.fingerprint))
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,14 @@ class ContentVerdicts:
 
     def of(self, content: str, judged: str) -> StageVerdict | None:
         """The newest of this content by these expectations: whoever computed it, it need not be judged again."""
-        alike = (one for one in reversed(self.verdicts) if (one.fingerprint, one.judged) == (content, judged))
+        alike = (
+            verdict for verdict in reversed(self.verdicts) if (verdict.fingerprint, verdict.judged) == (content, judged)
+        )
         return next(alike, None)
 
     def newest_of(self, content: str) -> StageVerdict | None:
         """What was said of this content last, by whatever expectations."""
-        return next((one for one in reversed(self.verdicts) if one.fingerprint == content), None)
+        return next((verdict for verdict in reversed(self.verdicts) if verdict.fingerprint == content), None)
 
 
 def acceptance_of(recorded: str, present: str, words: Sequence[Acceptance]) -> Acceptance | None:
@@ -39,7 +41,12 @@ def acceptance_of(recorded: str, present: str, words: Sequence[Acceptance]) -> A
     """
     good: dict[str, Acceptance | None] = {present: None}
     while word := next(
-        (one for one in reversed(words) if one.accepted_code in good and one.recorded_code not in good), None
+        (
+            acceptance
+            for acceptance in reversed(words)
+            if acceptance.accepted_code in good and acceptance.recorded_code not in good
+        ),
+        None,
     ):
         good[word.recorded_code] = word
     return good.get(recorded)

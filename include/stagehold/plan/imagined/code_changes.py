@@ -90,13 +90,13 @@ def stage_changes(situation: Situation, plan: ResumePlan) -> tuple[StageChange, 
 
 
 def _of_stage(stage: Stage, situation: Situation, plan: ResumePlan) -> Iterator[StageChange]:
-    found = [(one, _changed(stage, one, situation)) for one in plan.of(stage.name)]
+    found = [(decision, _changed(stage, decision, situation)) for decision in plan.of(stage.name)]
     every = {part for _, parts in found for part in parts}
     if not every or (every == {INPUTS} and not stage.source):
         return
     order = ("record format", *(field.name for field in fields(ComputeKey)))
     changed = tuple(part for part in order if part in every)
-    other = [one for one, parts in found if CODE in parts]
+    other = [decision for decision, parts in found if CODE in parts]
     if not other:
         yield StageChange(stage.name, changed, 0)
         return
@@ -106,8 +106,7 @@ def _of_stage(stage: Stage, situation: Situation, plan: ResumePlan) -> Iterator[
 
 
 def _changed(stage: Stage, decision: Decision, situation: Situation) -> tuple[str, ...]:
-    """What has changed of a recorded partition's grounds. Where an input still has to run, its inputs change by that.
-    """
+    """What has changed of a recorded partition's grounds. Where an input still has to run, its inputs change by that."""
     record = decision.record
     if record is None or not record.state.counts_as_done or situation.of(stage.name).order.accepted:
         return ()
@@ -131,7 +130,7 @@ def _handling(stage: Stage, other: list[Decision], situation: Situation) -> tupl
 
 
 def _made_by(decisions: list[Decision]) -> frozenset[str]:
-    keys = (ComputeKey.parse(one.record.compute_key) for one in decisions if one.record)
+    keys = (ComputeKey.parse(decision.record.compute_key) for decision in decisions if decision.record)
     return frozenset(key.code for key in keys if key)
 
 

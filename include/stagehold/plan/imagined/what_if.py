@@ -160,7 +160,7 @@ def _situation_after(situation: Situation, hypothesis: Hypothesis, failed: Mappi
     def after(stage: str, known: StageSituation) -> StageSituation:
         records = tuple(record for record in known.data.records if (stage, record.partition) not in failed)
         lost = PartitionSet(index for name, index in hypothesis.lost if name == stage)
-        discarded = PartitionSet(one.partition for one in records) if anew else NO_PARTITIONS
+        discarded = PartitionSet(record.partition for record in records) if anew else NO_PARTITIONS
         data = replace(known.data, records=records, gone=known.data.gone | lost, discarded=discarded)
         code = f"{known.facts.code}, changed" if stage in hypothesis.changed else known.facts.code
         return replace(known, facts=replace(known.facts, code=code), data=data)

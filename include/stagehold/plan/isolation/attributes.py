@@ -39,7 +39,7 @@ class Carriers:
 
     def is_within(self, attributes: Ids) -> bool:
         """Whether rows that agree in all of these agree in the key."""
-        return any(one <= attributes for one in self.complete)
+        return any(alternatives <= attributes for alternatives in self.complete)
 
     def never_null(self, attribute: int) -> Carriers:
         """The carriers where only rows are left in which the attribute is not null."""
@@ -51,7 +51,11 @@ class Carriers:
         """
         members = frozenset(new for new, old in made.items() if old and old <= self.members)
         copies = {next(iter(old)): new for new, old in made.items() if len(old) == 1}
-        kept = {frozenset(copies[one] for one in some) for some in self.complete if some <= copies.keys()}
+        kept = {
+            frozenset(copies[attribute] for attribute in alternatives)
+            for alternatives in self.complete
+            if alternatives <= copies.keys()
+        }
         told = {frozenset({new}) for new, old in made.items() if old and self.determined_by(old)}
         return Carriers(members, frozenset(kept | told))
 
@@ -73,8 +77,15 @@ def either(left: Carriers, right: Carriers) -> Carriers:
 def in_common(all_: Iterable[Carriers]) -> Carriers:
     """The carriers in a union, whose branches name their attributes alike."""
     carriers = tuple(all_)
-    members = frozenset.intersection(*(one.members for one in carriers))
-    return Carriers(members, frozenset(some for some in _unions([one.complete for one in carriers]) if some <= members))
+    members = frozenset.intersection(*(branch.members for branch in carriers))
+    return Carriers(
+        members,
+        frozenset(
+            alternatives
+            for alternatives in _unions([branch.complete for branch in carriers])
+            if alternatives <= members
+        ),
+    )
 
 
 def _unions(choices: Iterable[frozenset[Ids]]) -> frozenset[Ids]:
@@ -99,19 +110,19 @@ class Attributes:
 
     def listed(self, texts: Iterable[str]) -> tuple[int, ...]:
         """Attributes that an operator makes by itself."""
-        made = [named(one) for one in texts]
-        for one in made:
-            self.learn(one.id, one.name)
-        return tuple(one.id for one in made)
+        made = [named(text) for text in texts]
+        for element in made:
+            self.learn(element.id, element.name)
+        return tuple(element.id for element in made)
 
-    def made(self, one: Named) -> Ids:
+    def made(self, element: Named) -> Ids:
         """The attributes of which an element of a projection is the first that is not null."""
-        parts = operands(one.expression)
+        parts = operands(element.expression)
         kinds = [(self._types.get(part.id, ""), *part.casts)[-1] for part in parts]
         shown = self._shown.get(parts[0].id, "") if len(parts) == 1 else ""
-        self.learn(one.id, one.name, kind=kinds[0] if kinds else "", shown=shown)
+        self.learn(element.id, element.name, kind=kinds[0] if kinds else "", shown=shown)
         if len(parts) == 1 and parts[0].id in self._alternatives:
-            self._alternatives.setdefault(one.id, self._alternatives[parts[0].id])
+            self._alternatives.setdefault(element.id, self._alternatives[parts[0].id])
         return self.sources(parts)
 
     def again(self, new: int, old: int) -> None:
@@ -120,16 +131,20 @@ class Attributes:
 
     def sources(self, parts: Sequence[Operand]) -> Ids:
         """The attributes of which an expression is the first that is not null; none if it may be anything else."""
-        return frozenset(one.id for one in parts) if all(map(self._is_itself, parts)) else frozenset()
+        return frozenset(operand.id for operand in parts) if all(map(self._is_itself, parts)) else frozenset()
 
     def may_be_null(self, carriers: Carriers) -> None:
         """Remember of what the key could be made where these are all at hand,
         since a projection may drop one that is needed.
         """
-        for one in carriers.members:
-            best = min(carriers.complete, key=lambda some: (one not in some, len(some), sorted(some)), default=Ids())
+        for member in carriers.members:
+            best = min(
+                carriers.complete,
+                key=lambda alternatives: (member not in alternatives, len(alternatives), sorted(alternatives)),
+                default=Ids(),
+            )
             self._alternatives.setdefault(
-                one, tuple(dict.fromkeys(self._shown.get(part, "") for part in (one, *sorted(best - {one}))))
+                member, tuple(dict.fromkeys(self._shown.get(part, "") for part in (member, *sorted(best - {member}))))
             )
 
     def alternatives_of(self, attribute: int) -> tuple[str, ...]:
@@ -148,9 +163,9 @@ class Attributes:
         )
         return frozenset(found)
 
-    def _is_itself(self, one: Operand) -> bool:
-        kinds = (self._types.get(one.id, ""), *one.casts)
-        known = self._names.get(one.id, "").casefold() == one.name.casefold()
+    def _is_itself(self, operand: Operand) -> bool:
+        kinds = (self._types.get(operand.id, ""), *operand.casts)
+        known = self._names.get(operand.id, "").casefold() == operand.name.casefold()
         return known and all(keeps_group(before, after) for before, after in pairwise(kinds))
 
 

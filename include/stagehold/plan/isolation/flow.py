@@ -102,7 +102,9 @@ class FlowReader:
 
     def _distinct(self, node: Node) -> Flow:
         child = self._only_child(node)
-        return self._blamed(child, node) if child.key and not all(one.complete for one in child.key) else child
+        return (
+            self._blamed(child, node) if child.key and not all(carriers.complete for carriers in child.key) else child
+        )
 
     def _only_child(self, node: Node, given: tuple[str, ...] = ()) -> Flow:
         if len(node.children) != 1:
@@ -118,7 +120,7 @@ class FlowReader:
             if node.name in GROUP_FUNCTIONS
             else _show(node)
         )
-        return Flow(None, self._nothing, (*(one for flow in below for one in flow.blame), why))
+        return Flow(None, self._nothing, (*(reason for flow in below for reason in flow.blame), why))
 
     def _blamed(self, flow: Flow, node: Node) -> Flow:
         return replace(flow, blame=(*flow.blame, _show(node)))
@@ -129,16 +131,16 @@ class FlowReader:
         (project,) = node.children
         if project.name != "Project":
             raise Unreadable
-        columns = [named(one) for one in elements(project.text)]
-        by_name = {one.name.casefold(): one.id for one in columns}
-        for one in columns:
+        columns = [named(element) for element in elements(project.text)]
+        by_name = {column.name.casefold(): column.id for column in columns}
+        for column in columns:
             self.attributes.learn(
-                one.id, one.name, kind=given.types.get(one.name, ""), shown=f"{given.stage}.{one.name}"
+                column.id, column.name, kind=given.types.get(column.name, ""), shown=f"{given.stage}.{column.name}"
             )
         if given.key is None:
-            return Flow(tuple(one.id for one in columns), None)
+            return Flow(tuple(column.id for column in columns), None)
         key = tuple(Carriers.of(by_name[column.casefold()]) for column in given.key) if given.key else self._nothing
-        return Flow(tuple(one.id for one in columns), key)
+        return Flow(tuple(column.id for column in columns), key)
 
     def _leaf_outputs(self, node: Node) -> tuple[int, ...] | None:
         listed = node.text[: node.text.rfind("]") + 1]
@@ -154,34 +156,34 @@ class FlowReader:
         if child.key is None:
             return child
         present = [found for condition in conditions for found in not_null(condition)]
-        return replace(child, key=tuple(_never_null(one, present) for one in child.key))
+        return replace(child, key=tuple(_never_null(carriers, present) for carriers in child.key))
 
     def _project(self, node: Node) -> Flow:
         child = self._only_child(node)
-        return self._projected(child, [named(one) for one in elements(node.text)])
+        return self._projected(child, [named(element) for element in elements(node.text)])
 
     def _projected(self, child: Flow, made: Sequence[Named]) -> Flow:
-        sources = {one.id: self.attributes.made(one) for one in made}
-        key = child.key and tuple(one.as_made(sources) for one in child.key)
-        return Flow(tuple(one.id for one in made), key, child.blame)
+        sources = {element.id: self.attributes.made(element) for element in made}
+        key = child.key and tuple(carriers.as_made(sources) for carriers in child.key)
+        return Flow(tuple(element.id for element in made), key, child.blame)
 
     def _join(self, node: Node, given: tuple[str, ...]) -> Flow:
         if len(node.children) != 2:
             raise Unreadable
         kind, *condition = node.arguments
-        own = tuple(one for text in condition for one in conjuncts(text))
+        own = tuple(conjunct for text in condition for conjunct in conjuncts(text))
         holding = (*given, *own) if kind in INNER else own
         left = self.read(node.children[0], holding if kind in INNER else given if kind in KEEP_LEFT else ())
         right = self.read(node.children[1], holding if kind in INNER else given if kind == "RightOuter" else ())
-        equal = [found for one in holding if (found := equality(one))]
+        equal = [found for conjunct in holding if (found := equality(conjunct))]
         pairs = [
             (self.attributes.sources(first), sign, self.attributes.sources(second)) for first, sign, second in equal
         ]
         done = joined(Join(kind, left.key, right.key, tuple(pairs)))
         outputs = left.outputs if kind in ("LeftSemi", "LeftAnti") else _both(left.outputs, right.outputs)
         if "Outer" in kind:
-            for one in done.key or ():
-                self.attributes.may_be_null(one)
+            for carriers in done.key or ():
+                self.attributes.may_be_null(carriers)
         flow = Flow(outputs, done.key, (*left.blame, *right.blame))
         return self._blamed(flow, node) if done.mixes else flow
 
@@ -192,7 +194,7 @@ class FlowReader:
         grouping = elements(lists[0]) if len(lists) == 2 else ()
         child = self._only_child(node)
         grouped = self._grouped(node, child, grouping, child.outputs)
-        return self._projected(grouped, [named(one) for one in elements(lists[-1])])
+        return self._projected(grouped, [named(element) for element in elements(lists[-1])])
 
     def _window(self, node: Node) -> Flow:
         made, *lists = node.arguments
@@ -209,16 +211,17 @@ class FlowReader:
         flow = replace(child, outputs=outputs)
         if child.key is None:
             return flow
-        groups = [self.attributes.sources(operands(one)) for one in grouping]
-        alone = frozenset(next(iter(one)) for one in groups if len(one) == 1)
+        groups = [self.attributes.sources(operands(expression)) for expression in grouping]
+        alone = frozenset(next(iter(group)) for group in groups if len(group) == 1)
         fits = all(
-            one.is_within(alone) or any(one.determined_by(group) for group in groups if group) for one in child.key
+            carriers.is_within(alone) or any(carriers.determined_by(group) for group in groups if group)
+            for carriers in child.key
         )
         return flow if fits else self._blamed(flow, node)
 
     def _union(self, node: Node) -> Flow:
         branches = [self.read(child) for child in node.children]
-        blame = tuple(one for branch in branches for one in branch.blame)
+        blame = tuple(reason for branch in branches for reason in branch.blame)
         if node.text != "false, false" or not branches:
             raise Unreadable
         keys = [branch.key for branch in branches if branch.key is not None]
@@ -233,7 +236,7 @@ class FlowReader:
         flow = replace(left, blame=(*left.blame, *right.blame))
         if not right.depends:
             return flow
-        fits = left.depends and all(one.complete for one in self._in_common((left, right)))
+        fits = left.depends and all(carriers.complete for carriers in self._in_common((left, right)))
         return flow if fits else self._blamed(replace(flow, key=flow.key or self._nothing), node)
 
     def _in_common(self, branches: Sequence[Flow]) -> tuple[Carriers, ...]:
@@ -248,7 +251,7 @@ class FlowReader:
             if branch.outputs is None or branch.key is None or len(branch.outputs) != len(first):
                 return self._nothing
             places = {new: frozenset({old}) for new, old in zip(first, branch.outputs, strict=True)}
-            keys.append([one.as_made(places) for one in branch.key])
+            keys.append([carriers.as_made(places) for carriers in branch.key])
         return tuple(in_common(column) for column in zip(*keys, strict=True))
 
     def _generate(self, node: Node) -> Flow:
@@ -264,32 +267,34 @@ class FlowReader:
         child, outputs = self._only_child(node), self.attributes.listed(elements(made))
         if child.key is None:
             return replace(child, outputs=outputs)
-        rows = [[self.attributes.sources(operands(one)) for one in elements(row)] for row in elements(lists)]
-        keys = [[one.as_made(dict(zip(outputs, row, strict=True))) for one in child.key] for row in rows]
+        rows = [[self.attributes.sources(operands(element)) for element in elements(row)] for row in elements(lists)]
+        keys = [[carriers.as_made(dict(zip(outputs, row, strict=True))) for carriers in child.key] for row in rows]
         return Flow(outputs, tuple(in_common(column) for column in zip(*keys, strict=True)), child.blame)
 
     def _with_shared(self, node: Node) -> Flow:
         *shared, main = node.children
-        for one in shared:
-            self._shared[one.arguments[0]] = self._only_child(one)
+        for repeated in shared:
+            self._shared[repeated.arguments[0]] = self._only_child(repeated)
         return self.read(main)
 
     def _shared_again(self, node: Node) -> Flow:
         name, *others = node.arguments
         flow = self._shared[name]
-        outputs = self.attributes.listed(elements(next(one for one in others if one.startswith("["))))
+        outputs = self.attributes.listed(elements(next(other for other in others if other.startswith("["))))
         if flow.outputs is None or len(flow.outputs) != len(outputs):
             return Flow(outputs, flow.key and self._nothing, flow.blame)
         old = dict(zip(outputs, flow.outputs, strict=True))
-        for new, one in old.items():
-            self.attributes.again(new, one)
-        key = flow.key and tuple(one.as_made({new: frozenset({one}) for new, one in old.items()}) for one in flow.key)
+        for new, attribute in old.items():
+            self.attributes.again(new, attribute)
+        key = flow.key and tuple(
+            carriers.as_made({new: frozenset({attribute}) for new, attribute in old.items()}) for carriers in flow.key
+        )
         return Flow(outputs, key, flow.blame)
 
 
 def _never_null(carriers: Carriers, attributes: Iterable[int]) -> Carriers:
-    for one in attributes:
-        carriers = carriers.never_null(one)
+    for attribute in attributes:
+        carriers = carriers.never_null(attribute)
     return carriers
 
 

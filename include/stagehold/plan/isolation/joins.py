@@ -83,10 +83,10 @@ def _present(carriers: Carriers, pairs: tuple[Pair, ...]) -> Carriers:
 def _with_constant(join: Join, key: Key, *, kept: tuple[str, ...]) -> Joined:
     """One side is the same in every call: fine, unless its rows also come out without any of the other's."""
     if join.kind in ("Inner", "Cross"):
-        return Joined(tuple(_present(_equated(one, join.pairs), join.pairs) for one in key))
+        return Joined(tuple(_present(_equated(carriers, join.pairs), join.pairs) for carriers in key))
     if join.kind in kept:
         return Joined(key)
-    return Joined(tuple(one.partly_null() for one in key), mixes=True)
+    return Joined(tuple(carriers.partly_null() for carriers in key), mixes=True)
 
 
 def _equated(carriers: Carriers, pairs: tuple[Pair, ...]) -> Carriers:

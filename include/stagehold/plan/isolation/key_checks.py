@@ -42,14 +42,14 @@ def _problems(columns: Sequence[KeyColumn]) -> Iterator[KeyProblem]:
             yield KeyProblem((str(one), str(other)), why, cast.stage, f'F.col("{cast.name}").cast("{target}")')
 
 
-def _cast(one: KeyColumn, other: KeyColumn) -> tuple[KeyColumn, str]:
+def _cast(column: KeyColumn, other: KeyColumn) -> tuple[KeyColumn, str]:
     """Which of two columns to cast, and to what."""
-    kinds = {one.type.kind: one, other.type.kind: other}
+    kinds = {column.type.kind: column, other.type.kind: other}
     if KeyKind.FLOAT in kinds and KeyKind.WHOLE in kinds:
         return kinds[KeyKind.FLOAT], "double"
-    if one.type.kind.value < other.type.kind.value:
-        return one, other.type.text
-    return other, one.type.text
+    if column.type.kind.value < other.type.kind.value:
+        return column, other.type.text
+    return other, column.type.text
 
 
 def _way_out(column: KeyColumn) -> str:

@@ -85,8 +85,8 @@ class _OpenNode:
         return Node(
             self.name,
             self.text,
-            tuple(one.closed() for one in self.children),
-            tuple(one.closed() for one in self.inner),
+            tuple(node.closed() for node in self.children),
+            tuple(node.closed() for node in self.inner),
         )
 
 
@@ -166,9 +166,9 @@ def operands(expression: str) -> tuple[Operand, ...]:
         return ()
     if found["function"] == "coalesce":
         parts = [operands(part) for part in split(found["inside"])]
-        return tuple(one for part in parts for one in part) if all(parts) else ()
+        return tuple(operand for part in parts for operand in part) if all(parts) else ()
     inside, _, kind = found["inside"].rpartition(" as ")
-    return tuple(replace(one, casts=(*one.casts, kind)) for one in operands(inside))
+    return tuple(replace(operand, casts=(*operand.casts, kind)) for operand in operands(inside))
 
 
 def conjuncts(condition: str) -> Iterator[str]:
@@ -195,11 +195,11 @@ def not_null(condition: str) -> tuple[int, ...]:
     """The attributes that are not null where the condition is true."""
     found = NOT_NULL.fullmatch(condition)
     attributes = (
-        [ATTRIBUTE.fullmatch(one) for one in split(found["inside"])] if found and is_balanced(found["inside"]) else []
+        [ATTRIBUTE.fullmatch(part) for part in split(found["inside"])] if found and is_balanced(found["inside"]) else []
     )
     if found is None or (found["least"] and int(found["least"]) != len(attributes)):
         return ()
-    return tuple(int(one["id"]) for one in attributes if one)
+    return tuple(int(attribute["id"]) for attribute in attributes if attribute)
 
 
 def results(text: str) -> Iterator[tuple[int, int]]:

@@ -50,8 +50,12 @@ Records = Mapping[str, Sequence[PartitionRecord]]
 
 def last_failure(attempts: Sequence[Attempt]) -> datetime | None:
     """When an attempt of a run failed last. A try that never began, or was overtaken, has cost the run nothing."""
-    failed = (one for one in attempts if one.state is AttemptState.FAILED and one.began and one.failure_rule != FENCED)
-    return max((one.ended_at for one in failed if one.ended_at is not None), default=None)
+    failed = (
+        attempt
+        for attempt in attempts
+        if attempt.state is AttemptState.FAILED and attempt.began and attempt.failure_rule != FENCED
+    )
+    return max((attempt.ended_at for attempt in failed if attempt.ended_at is not None), default=None)
 
 
 def discarded(
@@ -62,11 +66,15 @@ def discarded(
     :param attempts: those of the run.
     :param as_of: later failures are not known yet; None for all.
     """
-    failed = last_failure([one for one in attempts if as_of is None or (one.ended_at and one.ended_at <= as_of)])
+    failed = last_failure(
+        [attempt for attempt in attempts if as_of is None or (attempt.ended_at and attempt.ended_at <= as_of)]
+    )
     if failed is None:
         return {}
-    counting = {one.attempt_id for one in attempts if one.started_at > failed}
+    counting = {attempt.attempt_id for attempt in attempts if attempt.started_at > failed}
     return {
-        stage: frozenset(one.partition for one in records if one.run_id == run_id and one.attempt_id not in counting)
+        stage: frozenset(
+            record.partition for record in records if record.run_id == run_id and record.attempt_id not in counting
+        )
         for stage, records in recorded.items()
     }

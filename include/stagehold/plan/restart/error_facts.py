@@ -54,7 +54,7 @@ def raised_in_worker(error: BaseException) -> RaisedError | None:
 
 
 def names_of(kind: type) -> frozenset[str]:
-    return frozenset(f"{one.__module__}:{one.__qualname__}" for one in kind.__mro__)
+    return frozenset(f"{base.__module__}:{base.__qualname__}" for base in kind.__mro__)
 
 
 def _asked(error: BaseException, getter: str) -> str:

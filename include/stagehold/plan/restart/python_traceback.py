@@ -53,4 +53,4 @@ def read_traceback(text: str) -> RaisedError | None:
 
 def _frames(lines: list[str]) -> tuple[TracedFrame, ...]:
     found = filter(None, map(FRAME.match, lines))
-    return tuple(TracedFrame(one["file"], int(one["line"]), one["function"]) for one in found)
+    return tuple(TracedFrame(match["file"], int(match["line"]), match["function"]) for match in found)

@@ -56,8 +56,8 @@ class FailureRule:
             return True
         if not error.classes.isdisjoint(self.errors):
             return True
-        return any(one.startswith(self.conditions) for one in error.conditions) or any(
-            one.startswith(self.states) for one in error.states
+        return any(condition.startswith(self.conditions) for condition in error.conditions) or any(
+            state.startswith(self.states) for state in error.states
         )
 
 
@@ -160,10 +160,10 @@ def rules_of(declared: Sequence[FailureDeclaration]) -> tuple[FailureRule, ...]:
     own = (
         FailureRule(
             f"failures[{number}]",
-            one.kind,
-            errors=(one.error,) if one.error else (),
-            texts=(one.text,) if one.text else (),
+            declaration.kind,
+            errors=(declaration.error,) if declaration.error else (),
+            texts=(declaration.text,) if declaration.text else (),
         )
-        for number, one in enumerate(declared, 1)
+        for number, declaration in enumerate(declared, 1)
     )
     return (RULES[0], *own, *RULES[1:])

@@ -33,9 +33,9 @@ def leave_alone(confinement: Confinement, drafts: dict[str, list[Decision]]) -> 
     """Take out of the drafts what is left alone. Gives those of the stages that this concerns as they were."""
     before: dict[str, list[Decision]] = {}
     for stage, decisions in drafts.items():
-        if any(confinement.leaves(one) for one in decisions):
+        if any(confinement.leaves(decision) for decision in decisions):
             before[stage] = decisions
-            drafts[stage] = [_left(one) if confinement.leaves(one) else one for one in decisions]
+            drafts[stage] = [_left(decision) if confinement.leaves(decision) else decision for decision in decisions]
     return before
 
 

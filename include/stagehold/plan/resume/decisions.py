@@ -90,7 +90,7 @@ class Decision:
 
     def turned(self, kind: type[Kind], reason: Reason) -> Kind:
         """Another decision on the same partition, with all that is known of it."""
-        known: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Decision)}
+        known: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Decision)}
         return kind(**{**known, "reason": reason})
 
 
@@ -201,7 +201,7 @@ class ResumePlan:
         if share is None:
             return self
         by_stage = {
-            stage: tuple(one for one in decisions if stage not in stages or one.partition in share)
+            stage: tuple(decision for decision in decisions if stage not in stages or decision.partition in share)
             for stage, decisions in self.by_stage.items()
         }
         return replace(
@@ -217,8 +217,11 @@ class ResumePlan:
     def counts(self) -> PlanCounts:
         stored = [decision for decision in self.decisions if decision.stage not in self.unstored]
         computing = sum(decision.action.computes for decision in self.decisions)
-        reuses, runs = sum(one.reused is not None for one in stored), sum(one.action.computes for one in stored)
-        retracted = sum(one.retracts for one in self.decisions)
+        reuses, runs = (
+            sum(decision.reused is not None for decision in stored),
+            sum(decision.action.computes for decision in stored),
+        )
+        retracted = sum(decision.retracts for decision in self.decisions)
         return PlanCounts(
             reuses, runs, computing - runs, self.count(Action.BLOCKED), self.count(Action.JUDGE), retracted
         )
@@ -226,7 +229,7 @@ class ResumePlan:
     @property
     def needs_session(self) -> bool:
         """Whether anything is computed or judged again."""
-        return any(one.action.computes or one.action is Action.JUDGE for one in self.decisions)
+        return any(decision.action.computes or decision.action is Action.JUDGE for decision in self.decisions)
 
     def stages_that_compute(self) -> tuple[str, ...]:
         return tuple(

@@ -38,11 +38,15 @@ def missing_inputs(
     so that nothing can be healed. What may be published again once those can be read waits for them as well.
     """
     decisions = [decision for stage in region.stages for decision in plan.of(stage)]
-    if not any(one.action.computes or (one.action is Action.JUDGE and _waits(one)) for one in decisions):
+    if not any(
+        decision.action.computes or (decision.action is Action.JUDGE and _waits(decision)) for decision in decisions
+    ):
         return {}
     read = partitions_read(plan, pipeline, region, share)
     missing = {
-        stage: _partitions(one for one in decisions if one.action.computes or one.action is Action.JUDGE)
+        stage: _partitions(
+            decision for decision in decisions if decision.action.computes or decision.action is Action.JUDGE
+        )
         for stage, decisions in read.items()
     }
     return {stage: partitions for stage, partitions in missing.items() if partitions}
@@ -59,7 +63,9 @@ def partitions_read(
     ]
     whole = {edge.stage for edge in edges if share is None or edge.exchange is not Exchange.FORWARD}
     return {
-        stage: tuple(one for one in plan.of(stage) if share is None or stage in whole or one.partition in share)
+        stage: tuple(
+            decision for decision in plan.of(stage) if share is None or stage in whole or decision.partition in share
+        )
         for stage in dict.fromkeys(edge.stage for edge in edges)
     }
 
@@ -88,7 +94,9 @@ def _followed_by(region: Region, regions: Sequence[Region]) -> frozenset[str]:
 
 def _lost_in(region: Region, plan: ResumePlan) -> Mapping[str, frozenset[int]]:
     lost = {
-        stage: frozenset(_partitions(one for one in plan.of(stage) if _is_made_anew(one) or _is_lost(one)))
+        stage: frozenset(
+            _partitions(decision for decision in plan.of(stage) if _is_made_anew(decision) or _is_lost(decision))
+        )
         for stage in region.stages
     }
     return {stage: partitions for stage, partitions in lost.items() if partitions}

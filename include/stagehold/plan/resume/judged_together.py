@@ -21,13 +21,13 @@ def together(stage: Stage, drafted: Sequence[Decision], situation: Situation) ->
     """What becomes of partitions of which each for itself is as ``drafted``, where their gate judges all of them."""
     if not situation.of(stage.name).facts.whole or not stage.output.stored or situation.of(stage.name).undecided:
         return list(drafted)
-    obstacle = next((one for one in drafted if isinstance(one, BlockedDecision)), None)
+    obstacle = next((decision for decision in drafted if isinstance(decision, BlockedDecision)), None)
     if obstacle is not None:
-        return [_held_up(one, obstacle) for one in drafted]
-    if any(one.action.computes for one in drafted):
-        return [_with_others(one, situation) for one in drafted]
-    if any(one.action is Action.JUDGE for one in drafted):
-        return [_to_judge(one, WITH_ALL) for one in drafted]
+        return [_held_up(decision, obstacle) for decision in drafted]
+    if any(decision.action.computes for decision in drafted):
+        return [_with_others(decision, situation) for decision in drafted]
+    if any(decision.action is Action.JUDGE for decision in drafted):
+        return [_to_judge(decision, WITH_ALL) for decision in drafted]
     return _by_verdict(stage, drafted, situation)
 
 
@@ -54,24 +54,24 @@ def _to_judge(decision: Decision, why: str) -> Decision:
 
 def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
     """All are there as they are wanted."""
-    records = [one.record for one in drafted if one.record is not None]
-    passed = all(one.state.counts_as_done for one in records)
+    records = [decision.record for decision in drafted if decision.record is not None]
+    passed = all(record.state.counts_as_done for record in records)
     verdicts = situation.of(stage.name).words.verdicts
     verdict = verdicts.of(content_of(records), situation.of(stage.name).facts.whole)
     if verdict is None:
-        ended = any(one.ended for one in drafted)
+        ended = any(decision.ended for decision in drafted)
         counts = (
             passed
             and not ended
-            and (situation.of(stage.name).order.accepted or any(_is_away(one, situation) for one in drafted))
+            and (situation.of(stage.name).order.accepted or any(_is_away(decision, situation) for decision in drafted))
         )
-        return list(drafted) if counts else [_to_judge(one, WITH_ALL) for one in drafted]
+        return list(drafted) if counts else [_to_judge(decision, WITH_ALL) for decision in drafted]
     words = situation.of(stage.name).words.waivers
     if verdict.refused and not is_waived(verdict, words):
         reason = because("all of its stage together is refused: ", Detail(verdict.reason or "the gate said no"))
-        return [one.turned(BlockedDecision, reason) for one in drafted]
+        return [decision.turned(BlockedDecision, reason) for decision in drafted]
     waived = who_waived(waivers_of(verdict, words)) if verdict.refused else None
-    return [_let(one, waived) for one in drafted]
+    return [_let(decision, waived) for decision in drafted]
 
 
 def _let(decision: Decision, waived: Reason | None) -> Decision:

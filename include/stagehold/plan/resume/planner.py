@@ -64,7 +64,8 @@ def resume_plan(situation: Situation) -> ResumePlan:
     """Decide for every partition of the pipeline."""
     drafts = _drafts(situation) if situation.put_back is None else put_back(situation, situation.put_back)
     by_stage = {
-        stage: tuple(_told_if_restored(one, situation) for one in decisions) for stage, decisions in drafts.items()
+        stage: tuple(_told_if_restored(decision, situation) for decision in decisions)
+        for stage, decisions in drafts.items()
     }
     unstored = frozenset(stage.name for stage in situation.pipeline.stages if not stage.output.stored)
     return ResumePlan(tuple(decision for decisions in by_stage.values() for decision in decisions), by_stage, unstored)
@@ -75,12 +76,12 @@ def _drafts(situation: Situation) -> dict[str, list[Decision]]:
     drafts: dict[str, list[Decision]] = {}
     held_back: dict[str, list[Decision]] = {}
     for stage in situation.pipeline.stages:
-        drafted = [_unless_gap(stage, situation, one) for one in _draft(stage, situation, drafts)]
+        drafted = [_unless_gap(stage, situation, decision) for decision in _draft(stage, situation, drafts)]
         drafted = about_to_be_replaced(stage, drafted, situation)
         drafts[stage.name] = with_consequences(stage, together(stage, drafted, situation), situation)
         if not stage.output.type.stored:
             held_back[stage.name] = drafts[stage.name]
-            drafts[stage.name] = [_unless_needed(one, situation) for one in drafts[stage.name]]
+            drafts[stage.name] = [_unless_needed(decision, situation) for decision in drafts[stage.name]]
     if situation.confined:
         held_back = {**leave_alone(situation.confined, drafts), **held_back}
     _release_what_is_needed(situation.pipeline, drafts, held_back)
@@ -147,8 +148,7 @@ def _ended(
     upstreams: Sequence[Upstream],
     ended: EndedData,
 ) -> EndedWord | None:
-    """The data that the partition rests on and that may be read no more, whatever else of its inputs was computed anew.
-    """
+    """The data that the partition rests on and that may be read no more, whatever else of its inputs was computed anew."""
     if own_word_ended(stage, record, situation):
         return EndedWord((stage.name, partition))
     place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)
@@ -322,9 +322,9 @@ def _left(stage: Stage) -> Iterator[Decision]:
 
 def _as_recorded(stage: Stage, situation: Situation) -> Iterator[Decision]:
     there = {
-        one.partition: one
-        for one in situation.of(stage.name).data.records
-        if one.state.readable and one.partition not in situation.of(stage.name).data.gone
+        record.partition: record
+        for record in situation.of(stage.name).data.records
+        if record.state.readable and record.partition not in situation.of(stage.name).data.gone
     }
     for partition in range(stage.partitions):
         record = there.get(partition)

@@ -31,9 +31,9 @@ def released_outputs(plan: ResumePlan) -> tuple[ReleasedOutput, ...]:
 
 def _released_outputs(plan: ResumePlan) -> Iterator[ReleasedOutput]:
     for stage, decisions in plan.by_stage.items():
-        needed = [one for one in decisions if one.action is Action.HEAL and _was_released(one)]
+        needed = [decision for decision in decisions if decision.action is Action.HEAL and _was_released(decision)]
         if needed:
-            partitions = PartitionSet(one.partition for one in needed)
+            partitions = PartitionSet(decision.partition for decision in needed)
             yield ReleasedOutput(stage, partitions, _seconds(needed, decisions))
 
 
@@ -43,11 +43,15 @@ def _was_released(decision: Decision) -> bool:
 
 def _seconds(needed: Sequence[Decision], decisions: Sequence[Decision]) -> float | None:
     """A partition that was never timed is taken for an average one of its stage."""
-    timed = {one.partition: one.record.seconds for one in decisions if one.record and one.record.seconds is not None}
+    timed = {
+        decision.partition: decision.record.seconds
+        for decision in decisions
+        if decision.record and decision.record.seconds is not None
+    }
     if not timed:
         return None
     average = fmean(timed.values())
-    return sum(timed.get(one.partition, average) for one in needed)
+    return sum(timed.get(decision.partition, average) for decision in needed)
 
 
 def released_text(needed: Mapping[str, Sequence[ReleasedOutput]], restored_from: str | None = None) -> str | None:
@@ -58,8 +62,8 @@ def released_text(needed: Mapping[str, Sequence[ReleasedOutput]], restored_from:
     """
     by_stage: dict[str, dict[str, ReleasedOutput]] = {}
     for interval, outputs in needed.items():
-        for one in outputs:
-            by_stage.setdefault(one.stage, {})[interval] = one
+        for output in outputs:
+            by_stage.setdefault(output.stage, {})[interval] = output
     if not by_stage:
         return None
     begins = (f"restores from {restored_from}",) if restored_from else ()
@@ -69,13 +73,13 @@ def released_text(needed: Mapping[str, Sequence[ReleasedOutput]], restored_from:
 def _of_stage(stage: str, found: Mapping[str, ReleasedOutput]) -> str:
     intervals = [*found]
     which = intervals[0] if len(intervals) == 1 else f"{intervals[0]} to {intervals[-1]} ({len(intervals)} intervals)"
-    count = sum(len(one.partitions) for one in found.values())
+    count = sum(len(output.partitions) for output in found.values())
     noun = "partition" if count == 1 else "partitions"
-    return f"{stage} of {which} was released: {count:,} {noun}, {_time([one.seconds for one in found.values()])}"
+    return f"{stage} of {which} was released: {count:,} {noun}, {_time([output.seconds for output in found.values()])}"
 
 
 def _time(seconds: Iterable[float | None]) -> str:
-    known = [one for one in seconds if one is not None]
+    known = [spent for spent in seconds if spent is not None]
     if not known:
         return "which were never timed"
     total = sum(known)

@@ -73,7 +73,7 @@ class Upstream:
         return self._unexplained(self._decisions)
 
     def _ended(self, decisions: Iterable[Decision]) -> Place | None:
-        return next((one.ended.place for one in decisions if one.ended), None)
+        return next((decision.ended.place for decision in decisions if decision.ended), None)
 
     def _first_obstacle(self, decisions: Iterable[Decision]) -> Decision | None:
         computing: list[int] = []
@@ -99,21 +99,25 @@ class Upstream:
         return record.fingerprint if self._cutoff else digest((record.compute_key, record.fingerprint))
 
     def _healed(self, decisions: Iterable[Decision]) -> Place | None:
-        heals = (one.place if one.action is Action.HEAL and not self.along else one.hinges_on for one in decisions)
+        heals = (
+            decision.place if decision.action is Action.HEAL and not self.along else decision.hinges_on
+            for decision in decisions
+        )
         return next(filter(None, heals), None)
 
     def _waived(self, decisions: Iterable[Decision]) -> Place | None:
         places = (
-            one.place if one.reused and one.reused.refused and not self.along else one.rests_on for one in decisions
+            decision.place if decision.reused and decision.reused.refused and not self.along else decision.rests_on
+            for decision in decisions
         )
         return next(filter(None, places), None)
 
     def _unexplained(self, decisions: Iterable[Decision]) -> Reason | None:
-        records = (one.record for one in decisions if one.record is not None and not self.along)
+        records = (decision.record for decision in decisions if decision.record is not None and not self.along)
         odd = (
-            because((one.cell.stage, one.partition), " ", Unexplained(one.reason or ""))
-            for one in records
-            if one.unexplained
+            because((record.cell.stage, record.partition), " ", Unexplained(record.reason or ""))
+            for record in records
+            if record.unexplained
         )
         return next(odd, None)
 

@@ -30,7 +30,7 @@ NOTHING: frozenset[Data] = frozenset()
 
 def held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
     """Waivers that are in force. Of several for the same data and expectation the last counts, unless it has ended."""
-    return tuple(one for one in _newest(words) if one.until is None or one.until > now)
+    return tuple(waiver for waiver in _newest(words) if waiver.until is None or waiver.until > now)
 
 
 def no_longer_held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
@@ -38,26 +38,30 @@ def no_longer_held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]
     expectation.
     """
     newest = _newest(words)
-    return tuple(one for one in newest if one.until is not None and one.until <= now)
+    return tuple(waiver for waiver in newest if waiver.until is not None and waiver.until <= now)
 
 
 def _newest(words: Iterable[Waiver]) -> tuple[Waiver, ...]:
-    return tuple({(one.partition, one.stage, one.fingerprint, one.expectation): one for one in words}.values())
+    return tuple(
+        {(waiver.partition, waiver.stage, waiver.fingerprint, waiver.expectation): waiver for waiver in words}.values()
+    )
 
 
 def waivers_of(data: RefusedData, words: Sequence[Waiver]) -> tuple[Waiver, ...]:
     """Waivers for expectations that the recorded data does not meet."""
-    return tuple(one for one in words if one.holds_for(data) and one.expectation in data.refused)
+    return tuple(waiver for waiver in words if waiver.holds_for(data) and waiver.expectation in data.refused)
 
 
 def is_waived(data: RefusedData, words: Sequence[Waiver]) -> bool:
     """Whether somebody waived each expectation that the data does not meet."""
-    return {one.expectation for one in waivers_of(data, words)} >= {*data.refused}
+    return {waiver.expectation for waiver in waivers_of(data, words)} >= {*data.refused}
 
 
 def who_waived(words: Sequence[Waiver]) -> Reason:
     """Who said so, and why."""
-    said = "; ".join(dict.fromkeys(f"{one.waived_by} waived {one.expectation}: {one.reason}" for one in words))
+    said = "; ".join(
+        dict.fromkeys(f"{waiver.waived_by} waived {waiver.expectation}: {waiver.reason}" for waiver in words)
+    )
     return because(Detail(said))
 
 
@@ -67,7 +71,7 @@ def refused_data(records: Iterable[PartitionRecord], verdict: StageVerdict | Non
     :param records: the newest of the stage.
     :param verdict: what was said of just these together, if anything.
     """
-    refused = (one for one in records if one.refused and one.state is not PartitionState.DAMAGED)
+    refused = (record for record in records if record.refused and record.state is not PartitionState.DAMAGED)
     return (*refused, *([verdict] if verdict and verdict.refused else ()))
 
 
@@ -92,19 +96,23 @@ def wished(wish: WaiverWish, stage: str, data: Iterable[RefusedData], now: datet
     :param data: what the gate refuses, see `refused_data`.
     :raises NothingToWaive: the gate refuses none of that, or it is not clear which expectation is meant.
     """
-    refused = {one.partition: one for one in data}
+    refused = {known.partition: known for known in data}
     others = (wish.partitions or NO_PARTITIONS) - refused.keys()
     if others or not refused:
         which = f"[{others}]" if others else ""
         raise NothingToWaive(stage, f"its gate does not refuse {stage}{which}", _offers(refused.values()))
-    chosen = [one for number, one in sorted(refused.items()) if wish.partitions is None or number in wish.partitions]
-    unmet = list(dict.fromkeys(expectation for one in chosen for expectation in one.refused))
-    meant = [one for one in unmet if wish.expectation is None or one.startswith(wish.expectation)]
+    chosen = [
+        known for number, known in sorted(refused.items()) if wish.partitions is None or number in wish.partitions
+    ]
+    unmet = list(dict.fromkeys(expectation for known in chosen for expectation in known.refused))
+    meant = [
+        expectation for expectation in unmet if wish.expectation is None or expectation.startswith(wish.expectation)
+    ]
     if not meant:
         raise NothingToWaive(stage, f"none of them fails {wish.expectation}", _offers(chosen))
     if len(meant) > 1:
         raise NothingToWaive(stage, "more than one expectation may be meant; name it", _offers(chosen))
-    return tuple(_word(wish, one, meant[0], now) for one in chosen if meant[0] in one.refused)
+    return tuple(_word(wish, known, meant[0], now) for known in chosen if meant[0] in known.refused)
 
 
 def _word(wish: WaiverWish, record: RefusedData, expectation: str, now: datetime) -> Waiver:
@@ -125,10 +133,10 @@ def _word(wish: WaiverWish, record: RefusedData, expectation: str, now: datetime
 def _offers(data: Iterable[RefusedData]) -> Sequence[str]:
     """What could be waived, a line for each expectation."""
     found: dict[str, list[int]] = {}
-    for one in data:
-        for expectation in one.refused:
-            found.setdefault(expectation, []).append(one.partition)
-    return [f"[{PartitionSet(some)}] {expectation}" for expectation, some in found.items()]
+    for known in data:
+        for expectation in known.refused:
+            found.setdefault(expectation, []).append(known.partition)
+    return [f"[{PartitionSet(partitions)}] {expectation}" for expectation, partitions in found.items()]
 
 
 def own_word_ended(stage: Stage, record: PartitionRecord | None, situation: Situation) -> bool:
@@ -148,7 +156,7 @@ def word_for_all_ended(stage: Stage, records: Sequence[PartitionRecord], situati
 
 def _has_ended(data: RefusedData, stage: Stage, situation: Situation) -> bool:
     words, ended = situation.of(stage.name).words.waivers, situation.of(stage.name).words.ended_waivers
-    said = any(one.holds_for(data) for one in (*words, *ended))
+    said = any(waiver.holds_for(data) for waiver in (*words, *ended))
     return said and bool(data.refused) and not is_waived(data, words)
 
 
@@ -156,12 +164,20 @@ def about_to_be_replaced(stage: Stage, drafted: Sequence[Decision], situation: S
     """The decisions, with those ended that a word let and in whose place, or that of others which it let together with
     them, something else is computed.
     """
-    replaced = {one.partition for one in drafted if one.action is Action.RUN and _is_let(one, stage, situation)}
-    if any(one.action is Action.RUN and one.record for one in drafted) and _are_let_together(stage, drafted, situation):
-        replaced = {one.partition for one in drafted}
+    replaced = {
+        decision.partition
+        for decision in drafted
+        if decision.action is Action.RUN and _is_let(decision, stage, situation)
+    }
+    if any(decision.action is Action.RUN and decision.record for decision in drafted) and _are_let_together(
+        stage, drafted, situation
+    ):
+        replaced = {decision.partition for decision in drafted}
     return [
-        replace(one, ended=EndedWord(one.place)) if one.partition in replaced and not one.ended else one
-        for one in drafted
+        replace(decision, ended=EndedWord(decision.place))
+        if decision.partition in replaced and not decision.ended
+        else decision
+        for decision in drafted
     ]
 
 
@@ -171,7 +187,7 @@ def _is_let(decision: Decision, stage: Stage, situation: Situation) -> bool:
 
 
 def _are_let_together(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> bool:
-    records = [one.record for one in drafted if one.record is not None]
+    records = [decision.record for decision in drafted if decision.record is not None]
     if not situation.of(stage.name).facts.whole or not records:
         return False
     verdict = situation.of(stage.name).words.verdicts.newest_of(content_of(records))
@@ -193,9 +209,9 @@ class EndedData:
 
     @staticmethod
     def of(drafts: Mapping[str, Sequence[Decision]], situation: Situation) -> EndedData:
-        every = (one for decisions in drafts.values() for one in decisions)
-        own = (one for one in every if one.ended and one.ended.place == one.place)
-        data = frozenset((one.place, one.record.fingerprint) for one in own if one.record)
+        every = (decision for decisions in drafts.values() for decision in decisions)
+        own = (decision for decision in every if decision.ended and decision.ended.place == decision.place)
+        data = frozenset((decision.place, decision.record.fingerprint) for decision in own if decision.record)
         return EndedData(data, Ancestry(situation.pipeline, situation.history))
 
     def beneath(self, record: PartitionRecord | None) -> Place | None:
@@ -225,7 +241,7 @@ class Ancestry:
     def _inputs(self, place: Place, moment: int) -> frozenset[Data]:
         """The waived data in the inputs of what was made of a partition at a moment."""
         if (place, moment) not in self._known:
-            read = (self._with_inputs(one, moment) for one in self._reads(*place))
+            read = (self._with_inputs(source, moment) for source in self._reads(*place))
             self._known[place, moment] = NOTHING.union(*read)
         return self._known[place, moment]
 
@@ -245,18 +261,18 @@ class Ancestry:
     def _made(self, record: PartitionRecord) -> int | None:
         """When it was recorded first: what becomes of data later is recorded as well."""
         same, told = (record.compute_key, record.fingerprint), self._told[self._place(record)]
-        return next((when for when, one in told if (one.compute_key, one.fingerprint) == same), None)
+        return next((when for when, record in told if (record.compute_key, record.fingerprint) == same), None)
 
     def _readable(self, place: Place, moment: int) -> PartitionRecord | None:
-        before = (one for when, one in reversed(self._told[place]) if when < moment)
-        return next((one for one in before if one.state.readable), None)
+        before = (record for when, record in reversed(self._told[place]) if when < moment)
+        return next((record for record in before if record.state.readable), None)
 
     @cached_property
     def _told(self) -> dict[Place, list[tuple[int, PartitionRecord]]]:
         """The records of each partition, each with how many there were before it."""
         found: dict[Place, list[tuple[int, PartitionRecord]]] = defaultdict(list)
-        for when, one in enumerate(self.history):
-            found[self._place(one)].append((when, one))
+        for when, record in enumerate(self.history):
+            found[self._place(record)].append((when, record))
         return found
 
     @cached_property
@@ -273,9 +289,11 @@ class Ancestry:
 
 def why_ended(record: RefusedData, stage: Stage, situation: Situation) -> Reason:
     """Why data is blocked of which a word has ended."""
-    ended = [one for one in situation.of(stage.name).words.ended_waivers if one.holds_for(record)]
+    ended = [waiver for waiver in situation.of(stage.name).words.ended_waivers if waiver.holds_for(record)]
     words = [
-        f"the word of {one.waived_by} has ended ({one.reason})" for one in ended if one.expectation in record.refused
+        f"the word of {waiver.waived_by} has ended ({waiver.reason})"
+        for waiver in ended
+        if waiver.expectation in record.refused
     ]
     return because(Detail("; ".join(("; ".join(record.refused) + " is not met", *dict.fromkeys(words)))))
 
@@ -296,7 +314,10 @@ def as_blocked(record: PartitionRecord) -> PartitionRecord:
 
 def with_consequences(stage: Stage, decisions: Sequence[Decision], situation: Situation) -> list[Decision]:
     """The decisions, and what becomes of rows that are in the stage's table and may be shown no more."""
-    return [_with_consequence(stage, one, one.ended, situation) if one.ended else one for one in decisions]
+    return [
+        _with_consequence(stage, decision, decision.ended, situation) if decision.ended else decision
+        for decision in decisions
+    ]
 
 
 def _with_consequence(stage: Stage, decision: Decision, ended: EndedWord, situation: Situation) -> Decision:

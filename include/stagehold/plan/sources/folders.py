@@ -83,7 +83,7 @@ def _refuse_mixed(first: _Place, place: _Place) -> None:
         raise MixedFolders(f"{_columns_text(first)}, and {_columns_text(place)}")
     if place.above != first.above:
         differing = next(
-            one for one in (*place.above, *first.above) if one not in place.above or one not in first.above
+            folder for folder in (*place.above, *first.above) if folder not in place.above or folder not in first.above
         )
         raise MixedFolders(f"between {differing} and {place.names[-1]}= is a folder without a column, in {place.path}")
     if "" in place.names or "" in place.values:

@@ -41,11 +41,11 @@ def taken_twice(position: Position, taken: Mapping[str, Position]) -> str | None
     return next((interval for interval, other in taken.items() if _have_in_common(position, other)), None)
 
 
-def _have_in_common(one: Position, other: Position) -> bool:
-    if isinstance(one, FilesRead) and isinstance(other, FilesRead):
-        return not {file.path for file in one.files}.isdisjoint(file.path for file in other.files)
-    if isinstance(one, VersionsRead) and isinstance(other, VersionsRead):
-        return max(one.first, other.first) <= min(one.version, other.version)
+def _have_in_common(position: Position, other: Position) -> bool:
+    if isinstance(position, FilesRead) and isinstance(other, FilesRead):
+        return not {file.path for file in position.files}.isdisjoint(file.path for file in other.files)
+    if isinstance(position, VersionsRead) and isinstance(other, VersionsRead):
+        return max(position.first, other.first) <= min(position.version, other.version)
     return False
 
 

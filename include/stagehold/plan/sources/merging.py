@@ -60,7 +60,9 @@ def mixed_columns(columns: Mapping[str, Struct]) -> MixedColumns | None:
                 raise UnlikeColumns(_told(before, name, kind, path))
             merged[name.lower()] = (before or (name,))[0], wider, path if before is None or wider == kind else before[2]
     fields = tuple((name, spelled(kind)) for name, kind, _ in merged.values())
-    same = {name for name, kind, _ in merged.values() if all(_type_in(one, name) in (None, kind) for one in samples)}
+    same = {
+        name for name, kind, _ in merged.values() if all(_type_in(struct, name) in (None, kind) for struct in samples)
+    }
     return MixedColumns(tuple(samples.values()), fields, tuple(name for name, _ in fields if name not in same))
 
 

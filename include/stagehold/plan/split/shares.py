@@ -58,7 +58,7 @@ def _newest_first(attempts: Iterable[Attempt]) -> list[Attempt]:
     known = list(attempts)
 
     def order(attempt: Attempt) -> tuple[int, bool, datetime]:
-        earlier = (one.epoch for one in known if one.started_at <= attempt.started_at)
+        earlier = (other.epoch for other in known if other.started_at <= attempt.started_at)
         return (attempt.epoch if attempt.began else max(earlier)), not attempt.began, attempt.started_at
 
     return sorted(known, key=order, reverse=True)
@@ -71,7 +71,8 @@ def all_finished(attempts: Iterable[Attempt], share: Share | None) -> bool:
         return False
     parts = [share_of(attempt) for attempt in newest]
     return None in parts or (
-        share is not None and set(share.partitions) <= {one for part in parts if part for one in part.partitions}
+        share is not None
+        and set(share.partitions) <= {partition for part in parts if part for partition in part.partitions}
     )
 
 

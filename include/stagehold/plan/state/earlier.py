@@ -94,7 +94,9 @@ class Earlier:
     def changed_since(self, record: PartitionRecord, shapes: Sequence[StateShape], cut: Cut) -> bool:
         """Whether the record's partition began with other content."""
         now = (self.given(shape, record.partition, cut).identity for shape in shapes)
-        return not self.gap and any(began(record, shape.name) != one for shape, one in zip(shapes, now, strict=True))
+        return not self.gap and any(
+            began(record, shape.name) != content for shape, content in zip(shapes, now, strict=True)
+        )
 
     @cached_property
     def _by_name(self) -> Mapping[str, _Kept]:
@@ -136,14 +138,14 @@ def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collecti
 
     :param lost: partitions whose files are gone.
     """
-    newest = max(records, key=lambda one: (one.epoch, one.wave, one.recorded_at), default=None)
+    newest = max(records, key=lambda record: (record.epoch, record.wave, record.recorded_at), default=None)
     if newest is None:
         return Earlier(interval, gap=Gap(interval))
     if not newest.states:
         return Earlier(interval)  # it kept nothing then
     cut = _cut(newest)
-    own = {one.partition: one for one in records if one.states and _cut(one) == cut}
-    there = PartitionSet(number for number, one in own.items() if one.state.readable) - set(lost)
+    own = {record.partition: record for record in records if record.states and _cut(record) == cut}
+    there = PartitionSet(number for number, record in own.items() if record.state.readable) - set(lost)
     lacking = PartitionSet(range(cut.partitions)) - there
     if lacking:
         return Earlier(interval, gap=Gap(interval, lacking))

@@ -136,7 +136,7 @@ def adaptive_interval(attempts: Sequence[Attempt]) -> AdaptiveInterval:
     An attempt that a newer one follows although it never ended was killed, after work that nobody measured. One that
     was cancelled, or failed in a way that no other try can help, says nothing of how often work is lost.
     """
-    worked = sum(_between(one) for one in attempts)
+    worked = sum(_between(attempt) for attempt in attempts)
     return AdaptiveInterval(sum(map(_failed, attempts)) + _killed(attempts), worked)
 
 

@@ -43,8 +43,8 @@ def skewed(records: Sequence[PartitionRecord]) -> Mapping[int, tuple[Skew, ...]]
     sizes = {record.partition: record.bytes for record in records}
     found = [*_above("rows", rows), *_above("bytes", sizes)]
     return {
-        partition: tuple(one for one in found if one.partition == partition)
-        for partition in sorted({one.partition for one in found})
+        partition: tuple(skew for skew in found if skew.partition == partition)
+        for partition in sorted({skew.partition for skew in found})
     }
 
 

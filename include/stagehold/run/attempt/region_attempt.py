@@ -53,8 +53,7 @@ class LeasePublisher:
 
 
 class RegionAttempt:
-    """An attempt; ``previous`` are the attempts before it on the same partitions and interval, of this run or others.
-    """
+    """An attempt; ``previous`` are the attempts before it on the same partitions and interval, of this run or others."""
 
     def __init__(self, work: RegionWork, previous: tuple[Attempt, ...]) -> None:
         self.work, self.previous = work, previous
@@ -66,9 +65,11 @@ class RegionAttempt:
         """``waiting`` is the attempt as it waited for its lease."""
         ledger, epoch = workplace.ledger, heartbeat.lease.epoch
         newest = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
-        previous = tuple(one for one in newest if one.epoch < epoch)  # a later one has taken the lease over since
+        previous = tuple(
+            attempt for attempt in newest if attempt.epoch < epoch
+        )  # a later one has taken the lease over since
         attempt = journal.begin_attempt(task, waiting, epoch, ledger)
-        died = tuple(one for one in previous if one.state is not AttemptState.FINISHED)
+        died = tuple(attempt for attempt in previous if attempt.state is not AttemptState.FINISHED)
         publisher = LeasePublisher(attempt, heartbeat, ledger)
         return RegionAttempt(RegionWork(task, attempt, died, heartbeat, publisher, workplace, heal), previous)
 
@@ -168,7 +169,9 @@ class RegionAttempt:
         say that there are none; the logs are asked only if there is one. A gap without such attempts, as a sweep or
         a scrub leaves it, costs reading a log.
         """
-        finished = max((one.epoch for one in self.previous if one.state is AttemptState.FINISHED), default=0)
+        finished = max(
+            (attempt.epoch for attempt in self.previous if attempt.state is AttemptState.FINISHED), default=0
+        )
         known = self.work.workplace.ledger.attempts.epochs(self.work.attempt)
         missing = set(range(finished + 1, self.work.attempt.epoch)) - known
         return bool(missing) and self.work.tables.newest_epoch(self.work.task.share) > 0
@@ -203,13 +206,13 @@ def unattended_part(task: RegionTask, ledger: Ledger, settings: Settings) -> Reg
     attempts = ledger.attempts.of_run(task.request.run_id)
     if last_failure(attempts) is None:
         return None
-    succeeded = [one for one in attempts if one.state is AttemptState.FINISHED]
+    succeeded = [attempt for attempt in attempts if attempt.state is AttemptState.FINISHED]
     parts = [
         replace(task, region=region, share=share)
         for region in stage_regions(task.pipeline)
         for share in region_shares(task.pipeline, region)
     ]
-    ended = all(ATTEMPT.is_terminal(one.state) for one in attempts)
+    ended = all(ATTEMPT.is_terminal(attempt.state) for attempt in attempts)
     if not ended or not all(_has_succeeded(part, succeeded) for part in parts):
         return None
     plan = IntervalView.of_run(task.request, ledger, settings).plan
@@ -217,7 +220,7 @@ def unattended_part(task: RegionTask, ledger: Ledger, settings: Settings) -> Reg
 
 
 def _has_succeeded(part: RegionTask, succeeded: list[Attempt]) -> bool:
-    return all_finished([one for one in succeeded if one.region == part.region.name], part.share)
+    return all_finished([attempt for attempt in succeeded if attempt.region == part.region.name], part.share)
 
 
 def _to_make_again(part: RegionTask, plan: ResumePlan) -> RegionTask:
@@ -227,4 +230,4 @@ def _to_make_again(part: RegionTask, plan: ResumePlan) -> RegionTask:
 
 
 def _made_anew(decisions: Iterable[Decision]) -> Iterator[int]:
-    return (one.partition for one in decisions if isinstance(one, RunDecision) and one.anew)
+    return (decision.partition for decision in decisions if isinstance(decision, RunDecision) and decision.anew)

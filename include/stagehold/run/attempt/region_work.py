@@ -160,7 +160,7 @@ class RegionWork:
         pipeline = self._view.pipeline
         put = 0
         for name in self.tables.stages:
-            taken = [one for one in plan.of(name) if self.task.takes(name, one.partition)]
+            taken = [decision for decision in plan.of(name) if self.task.takes(name, decision.partition)]
             stage = pipeline.stage(name)
             put += restored.put(stage, taken, self._tasks.positions(stage, pipeline))
         if not put:
@@ -191,10 +191,10 @@ class RegionWork:
     def _outcome(self, plan: ResumePlan, waves: int, seconds: float) -> RegionOutcome:
         stored, takes = self.tables.stages, self.task.takes
         reused = sum(
-            takes(name, one.partition)
+            takes(name, decision.partition)
             for name in stored
-            for one in plan.of(name)
-            if one.reused or one.action is Action.JUDGE
+            for decision in plan.of(name)
+            if decision.reused or decision.action is Action.JUDGE
         )
         counts = {name: len(self._to_compute(name, plan)) for name in self.task.region.stages}
         computed = sum(counts[name] for name in stored)
@@ -266,7 +266,7 @@ class RegionWork:
         if self.task.waits or self.task.only is not None:
             return
         view = IntervalView(request, place.ledger, place.settings)
-        if any(one.gap for one in self._tasks.earlier(view.pipeline).values()):
+        if any(earlier.gap for earlier in self._tasks.earlier(view.pipeline).values()):
             refuse_too_early(request.pipeline, view.plan_region(self.task.region.stages))
 
     def _settle_sources(self) -> None:
@@ -333,9 +333,9 @@ class RegionWork:
         if text := what_was_released(self.task.request, plan):
             self.workplace.progress(text)
         now, interval = datetime.now(UTC), self.task.request.interval
-        for one in released_outputs(plan):
-            told = f"{released_text({interval: [one]})}, computed again"
-            self.workplace.ledger.events.append(Event(self.task.request.run_id, HEALED, one.stage, told, now))
+        for output in released_outputs(plan):
+            told = f"{released_text({interval: [output]})}, computed again"
+            self.workplace.ledger.events.append(Event(self.task.request.run_id, HEALED, output.stage, told, now))
 
     def _to_compute(self, stage: str, plan: ResumePlan) -> list[Decision]:
         decided = (decision for decision in plan.of(stage) if decision.action.computes)
@@ -343,8 +343,11 @@ class RegionWork:
 
     def _to_do(self, stage: str, plan: ResumePlan) -> list[Decision]:
         """What is computed, and what is judged again."""
-        judged = (one for one in plan.of(stage) if one.action is Action.JUDGE)
-        return [*(one for one in judged if self.task.takes(stage, one.partition)), *self._to_compute(stage, plan)]
+        judged = (decision for decision in plan.of(stage) if decision.action is Action.JUDGE)
+        return [
+            *(decision for decision in judged if self.task.takes(stage, decision.partition)),
+            *self._to_compute(stage, plan),
+        ]
 
     @property
     def _verifies_all(self) -> bool:
@@ -379,4 +382,4 @@ class RegionWork:
 
 
 def _named(partitions: Mapping[str, frozenset[int]]) -> str:
-    return ", ".join(f"{stage}[{partition}]" for stage, some in partitions.items() for partition in sorted(some))
+    return ", ".join(f"{stage}[{partition}]" for stage, numbers in partitions.items() for partition in sorted(numbers))

@@ -42,13 +42,17 @@ class RestoredData:
 
         :param positions: of the incremental sources that the rows are made from, which each commit tells.
         """
-        taken = [one.record for one in decisions if one.restored and one.record and not one.action.computes]
+        taken = [
+            decision.record
+            for decision in decisions
+            if decision.restored and decision.record and not decision.action.computes
+        ]
         if not taken:
             return 0
         location, place, name = self.tables.location(stage.name), self.tables.workplace, self.begins_with.name
-        lacking = self._lacking(stage, [one for one in taken if one.state.readable])
-        here = {one.partition: one for one in (self._brought(stage, lacking) if lacking else ())}
-        apart = {one.partition: self._apart(stage, one) for one in taken if one.state.kept_back}
+        lacking = self._lacking(stage, [record for record in taken if record.state.readable])
+        here = {record.partition: record for record in (self._brought(stage, lacking) if lacking else ())}
+        apart = {record.partition: self._apart(stage, record) for record in taken if record.state.kept_back}
         commit = WaveCommit(
             run_id=self.attempt.run_id,
             stage=stage.id,
@@ -62,9 +66,9 @@ class RestoredData:
         )
 
         def recorded(landed: Landed | None) -> list[PartitionRecord]:
-            put = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
+            put = {number: as_landed(record, location, landed) for number, record in here.items()} if landed else {}
             again = put | apart
-            return [replace(under(commit, again.get(one.partition, one)), reason=commit.note) for one in taken]
+            return [replace(under(commit, again.get(record.partition, record)), reason=commit.note) for record in taken]
 
         what = Publication(stage.name, location, WAVE, commit if here else None, self._results(stage, taken))
         publish(what, recorded, place.committer, self.heartbeat, place)
@@ -85,9 +89,15 @@ class RestoredData:
     def _lacking(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
         """Records of partitions that the table does not have as they are."""
         if stage.output.table is None:
-            return [one for one in records if not (self._is_here(stage, one) or self._is_of_production(one))]
+            return [
+                record for record in records if not (self._is_here(stage, record) or self._is_of_production(record))
+            ]
         live = live_files(self.tables.location(stage.name).uri, self.begins_with.interval) or {}
-        return [one for one in records if {file.path for file in one.files} != live.get(one.partition, frozenset())]
+        return [
+            record
+            for record in records
+            if {file.path for file in record.files} != live.get(record.partition, frozenset())
+        ]
 
     def _is_here(self, stage: Stage, record: PartitionRecord) -> bool:
         """A published table is that of all intervals, so a file of another one is copied as well."""
@@ -107,14 +117,14 @@ class RestoredData:
         # One commit must not take out a file and put it back: readers do not agree on what that leaves.
         live = files_of_snapshot(location.uri)
         by_reference = {
-            one.partition: self._is_here(stage, one) and live.isdisjoint(file.path for file in one.files)
-            for one in records
+            record.partition: self._is_here(stage, record) and live.isdisjoint(file.path for file in record.files)
+            for record in records
         }
         copies = [
-            one if by_reference[one.partition] else copied_for(one, location.uri, self.attempt.attempt_id)
-            for one in records
+            record if by_reference[record.partition] else copied_for(record, location.uri, self.attempt.attempt_id)
+            for record in records
         ]
-        schema = table_schema(max(records, key=lambda one: one.version or 0))
+        schema = table_schema(max(records, key=lambda record: record.version or 0))
         ensure_table(location, schema, claim, stage.output, as_recorded=True)
         committer.fence(location, claim, self.tables.rivals(stage.name))
         return copies
@@ -122,11 +132,11 @@ class RestoredData:
     def _results(self, stage: Stage, taken: Sequence[PartitionRecord]) -> list[GateResult]:
         """What gates said of it, as of this attempt."""
         now = datetime.now(UTC)
-        cells = {one.partition: one.cell for one in taken}
+        cells = {record.partition: record.cell for record in taken}
         return [
-            replace(one, cell=cells[one.partition], attempt_id=self.attempt.attempt_id, recorded_at=now)
-            for one in self.begins_with.verdicts(stage)
-            if one.partition in cells
+            replace(result, cell=cells[result.partition], attempt_id=self.attempt.attempt_id, recorded_at=now)
+            for result in self.begins_with.verdicts(stage)
+            if result.partition in cells
         ]
 
 

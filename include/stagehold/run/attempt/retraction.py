@@ -41,8 +41,7 @@ class Retraction:
         self.waits: dict[str, LeaseWait] = {}
 
     def carry_out(self) -> None:
-        """Take out what has to go. The lake is not asked unless somebody gave a waiver for something of the interval.
-        """
+        """Take out what has to go. The lake is not asked unless somebody gave a waiver for something of the interval."""
         request, place = self.tables.task.request, self.tables.workplace
         if not self.attempt.began:
             return  # a speculative one, which has the right to nothing yet
@@ -58,11 +57,11 @@ class Retraction:
         """Have each published table say which of its rows stay though a word has ended, and no others."""
         request, place = self.tables.task.request, self.tables.workplace
         said = waivers_said(request.pipeline.name, request.interval, place.ledger, place.settings)
-        tables = [one for one in request.pipeline.stages if one.output.table and (said or _may_mark(one))]
+        tables = [stage for stage in request.pipeline.stages if stage.output.table and (said or _may_mark(stage))]
         plan = self.plan() if tables and self.attempt.began else None
         for stage in tables if plan else ():
             uri = table_location(place.settings.lake_uri, request.pipeline.name, stage, request.interval).uri
-            outstaying = [one.partition for one in plan.of(stage.name) if one.outstays] if plan else []
+            outstaying = [decision.partition for decision in plan.of(stage.name) if decision.outstays] if plan else []
             if mark_outstaying(uri, request.interval, outstaying):
                 self._tell_marked(stage, outstaying)
 
@@ -80,7 +79,7 @@ class Retraction:
         if self.tables.task.only is not None:
             return ()
         plan = self.plan()
-        return tuple(task for task in self._tasks() if any(one.retracts for one in _decisions(task, plan)))
+        return tuple(task for task in self._tasks() if any(decision.retracts for decision in _decisions(task, plan)))
 
     def _tasks(self) -> Iterator[RegionTask]:
         """Tasks of all other regions, and of the other shares of the own one."""
@@ -111,7 +110,7 @@ def _may_mark(stage: Stage) -> bool:
 
 def _decisions(task: RegionTask, plan: ResumePlan) -> Iterator[Decision]:
     for stage in task.region.stages:
-        yield from (one for one in plan.of(stage) if task.share is None or one.partition in task.share)
+        yield from (decision for decision in plan.of(stage) if task.share is None or decision.partition in task.share)
 
 
 ENDED = "waiver ended"  # the kind of the event that says what became of rows
@@ -132,8 +131,15 @@ class RegionRetraction:
         """Take rows out of the share of the region that is worked on."""
         pipeline, share = self.tables.task.pipeline, self.tables.task.share
         for name in self.tables.stages:
-            ended = [one for one in plan.of(name) if one.ended and (share is None or one.partition in share)]
-            leaving, staying = [one for one in ended if one.retracts], [one for one in ended if _is_to_block(one)]
+            ended = [
+                decision
+                for decision in plan.of(name)
+                if decision.ended and (share is None or decision.partition in share)
+            ]
+            leaving, staying = (
+                [decision for decision in ended if decision.retracts],
+                [decision for decision in ended if _is_to_block(decision)],
+            )
             if leaving or staying:
                 self._stage(pipeline.stage(name), len(plan.of(name)), leaving, staying)
 
@@ -149,22 +155,22 @@ class RegionRetraction:
             partitions=(),
             cut_into=cut_into,
             note="a waiver has ended",
-            retracted=tuple(one.partition for one in leaving),
+            retracted=tuple(decision.partition for decision in leaving),
         )
         records = [
-            *(_ours(as_retracted(one.record), one, commit) for one in leaving if one.record),
-            *(_ours(as_blocked(one.record), one, commit) for one in staying if one.record),
+            *(_ours(as_retracted(decision.record), decision, commit) for decision in leaving if decision.record),
+            *(_ours(as_blocked(decision.record), decision, commit) for decision in staying if decision.record),
         ]
         if leaving:
             place.committer.fence(location, self.claim, self.tables.rivals(stage.name))
         what = Publication(stage.name, location, wave, commit if leaving else None)
         publish(what, lambda _: records, place.committer, self.heartbeat, place)
-        for some in filter(None, (leaving, staying)):
-            self._tell(stage, some)
+        for decisions in filter(None, (leaving, staying)):
+            self._tell(stage, decisions)
 
     def _tell(self, stage: Stage, decisions: Sequence[Decision]) -> None:
-        which = str(PartitionSet(one.partition for one in decisions))
-        text = f"{stage.name}[{which}] {'; '.join(grouped(one.reason for one in decisions))}"
+        which = str(PartitionSet(decision.partition for decision in decisions))
+        text = f"{stage.name}[{which}] {'; '.join(grouped(decision.reason for decision in decisions))}"
         self.tables.workplace.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
 
 

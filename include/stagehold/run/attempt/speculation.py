@@ -54,7 +54,9 @@ class Helper:
         shares = [share for share in region_shares(self.task.pipeline, self.task.region) if share is not None]
         while True:
             timed = list(self._timed(shares))
-            if all(ATTEMPT.is_terminal(one.state) for one in timed) or not _enough_finished(timed, len(shares), rules):
+            if all(ATTEMPT.is_terminal(attempt.state) for attempt in timed) or not _enough_finished(
+                timed, len(shares), rules
+            ):
                 return
             for slow in partitions_to_help(timed, len(shares), rules):
                 if not self._help(shares[slow], places=rules.attempts_at_a_time - 1):
@@ -107,7 +109,10 @@ class Helper:
 
 def _enough_finished(timed: Sequence[TimedAttempt], shares: int, rules: SpeculationSettings) -> bool:
     """Whether enough shares are done to tell slow ones; with too few, whoever finishes later looks for them."""
-    return len({one.partition for one in timed if one.state is AttemptState.FINISHED}) >= rules.finished_share * shares
+    return (
+        len({attempt.partition for attempt in timed if attempt.state is AttemptState.FINISHED})
+        >= rules.finished_share * shares
+    )
 
 
 class SpeculativeAttempt:

@@ -70,7 +70,7 @@ class StageTasks:
 
     def positions(self, stage: Stage, pipeline: Pipeline) -> tuple[SourcePosition, ...]:
         """What the interval takes of the sources that the stage is computed from at once."""
-        incremental = [one for one in sources_within(stage, pipeline) if is_incremental(one)]
+        incremental = [source for source in sources_within(stage, pipeline) if is_incremental(source)]
         return tuple(self.sources.taken_of(source) for source in incremental)
 
     def _suite(self, gate: str, stage: Stage, pipeline: Pipeline) -> Suite:

@@ -106,9 +106,9 @@ def _as_key(text: str, pipeline: Pipeline) -> str:
 
 
 def _nothing_to_do(intervals: tuple[IntervalPlan, ...]) -> str | None:
-    if any(one.runs for one in intervals):
+    if any(interval_plan.runs for interval_plan in intervals):
         return None
-    problems = sum(one.problem is not None for one in intervals)
+    problems = sum(interval_plan.problem is not None for interval_plan in intervals)
     told = f" {problems} of {len(intervals)} intervals cannot be planned." if problems else ""
     return f"There is nothing to run.{told}"
 
@@ -143,7 +143,7 @@ class _Planning:
         self._changing[key] = frozenset(ordered.stages_that_compute())
         seconds = {**self._seconds, **self._own_seconds(known)}
         cells = tuple(
-            _going_on_from(one, going_on) for one in cells_of(by_itself, ordered, view.regions, failed, seconds)
+            _going_on_from(cell, going_on) for cell in cells_of(by_itself, ordered, view.regions, failed, seconds)
         )
         return IntervalPlan(key, order, cells, estimate(ordered, seconds).saved_seconds)
 
@@ -151,8 +151,8 @@ class _Planning:
         """Stages that go on with what an interval of this backfill keeps, in which they run before: with it."""
         before = {
             stage: earlier.gap.interval if earlier.gap else earlier.interval
-            for stage, one in known.stages.items()
-            if (earlier := one.earlier)
+            for stage, situation in known.stages.items()
+            if (earlier := situation.earlier)
         }
         return {stage: key for stage, key in before.items() if key and stage in self._changing.get(key, ())}
 
@@ -178,7 +178,7 @@ class _Planning:
         run = self._newest_runs.get(key)
         if run is None:
             return frozenset()
-        last = {(one.region, one.share): one.state for one in self.ledger.attempts.of_run(run.run_id)}
+        last = {(attempt.region, attempt.share): attempt.state for attempt in self.ledger.attempts.of_run(run.run_id)}
         failed = {region for (region, _), state in last.items() if state is AttemptState.FAILED}
         return frozenset(
             stage for region in stage_regions(self.pipeline) for stage in region.stages if region.name in failed
@@ -192,7 +192,7 @@ class _Planning:
         return {stage.name: by_id[stage.id] for stage in self.pipeline.stages if stage.id in by_id}
 
     def _own_seconds(self, known: Situation) -> Seconds:
-        own = {name: recorded_seconds(one.data.records) for name, one in known.stages.items()}
+        own = {name: recorded_seconds(situation.data.records) for name, situation in known.stages.items()}
         return {
             name: {**self._seconds.get(name, {}), **timed} for name, by_id in own.items() for timed in by_id.values()
         }
@@ -210,8 +210,10 @@ def restore_ordered(run_id: str, order: WorkOrder, identity: str = PLANNED) -> R
 def _without_gaps(known: Situation, going_on: Mapping[str, str]) -> Situation:
     """What has to run first does, in the same backfill."""
     return known.changed(
-        lambda stage, one: (
-            replace(one, earlier=replace(one.earlier, gap=None)) if one.earlier and stage in going_on else one
+        lambda stage, situation: (
+            replace(situation, earlier=replace(situation.earlier, gap=None))
+            if situation.earlier and stage in going_on
+            else situation
         )
     )
 

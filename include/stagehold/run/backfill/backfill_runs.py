@@ -46,15 +46,15 @@ def run_intervals(backfill: Backfill, pipeline: Pipeline, ledger: Ledger, work: 
     :param work: runs a request to its end.
     """
     stopped = False
-    for one in backfill.intervals:
-        run_id = run_id_of(backfill, one.interval)
+    for interval in backfill.intervals:
+        run_id = run_id_of(backfill, interval.interval)
         if _has_finished(run_id, ledger):
-            yield IntervalOutcome(one.interval, run_id, finished_before=True)
+            yield IntervalOutcome(interval.interval, run_id, finished_before=True)
             continue
         if stopped:
-            yield IntervalOutcome(one.interval, run_id)
+            yield IntervalOutcome(interval.interval, run_id)
             continue
-        ended = _run(backfill, one.interval, pipeline, work)
+        ended = _run(backfill, interval.interval, pipeline, work)
         stopped = ended.failure is not None and keeps_state(pipeline)
         yield ended
 
@@ -109,7 +109,8 @@ def begin_backfill(plan: BackfillPlan, token: str | None, asked_by: str, ledger:
         requested_at=datetime.now(UTC),
         choice=plan.choice,
         intervals=tuple(
-            OrderedInterval(one.interval, replace(one.order, backfill=backfill_id)) for one in plan.ordered
+            OrderedInterval(interval.interval, replace(interval.order, backfill=backfill_id))
+            for interval in plan.ordered
         ),
         cells=plan.planned,
     )
@@ -136,7 +137,7 @@ class KnownBackfill:
     @cached_property
     def states(self) -> Mapping[str, str]:
         """The state of each interval's run."""
-        intervals = (one.interval for one in self.backfill.intervals)
+        intervals = (interval.interval for interval in self.backfill.intervals)
         return {key: self.runs[key].state if key in self.runs else NOT_BEGUN for key in intervals}
 
     @property
@@ -156,4 +157,6 @@ def known_backfills(pipeline: str, ledger: Ledger, limit: int) -> tuple[KnownBac
     """The newest first."""
     runs = ledger.restores.runs_of_backfills(pipeline)
     found = ledger.backfills.newest(pipeline, limit)
-    return tuple(KnownBackfill(one, {run.interval: run for run in runs.get(one.backfill_id, ())}) for one in found)
+    return tuple(
+        KnownBackfill(backfill, {run.interval: run for run in runs.get(backfill.backfill_id, ())}) for backfill in found
+    )

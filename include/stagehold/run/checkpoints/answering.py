@@ -36,7 +36,7 @@ class Answers:
         self._ledger = workplace.ledger.acknowledgements
         self._after = 0  # nothing new can be heard of checkpoints up to this one
         self._told: set[int] = set()
-        self._told.update(one.checkpoint.number for one in self._heard() if _ended(one))
+        self._told.update(notice.checkpoint.number for notice in self._heard() if _ended(notice))
 
     def at_boundary(self) -> None:
         """A wave is recorded: acknowledge whatever is asked for, and hear what became of it.

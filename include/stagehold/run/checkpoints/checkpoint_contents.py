@@ -41,7 +41,7 @@ class Changes:
         for stage, shape in zip(self.pipeline.stages, stage_shapes(self.pipeline), strict=True):
             continues = self.base and self.base.manifest.continued(shape.id, stage.partitions, stage.max_parallelism)
             found = changed if continues or not self.base else self._between(0)
-            records = tuple(one for one in found.get(stage.id, ()) if one.partition < stage.partitions)
+            records = tuple(record for record in found.get(stage.id, ()) if record.partition < stage.partitions)
             cell = Cell(self.pipeline.name, stage.id, self.interval)
             yield StageSnapshot(
                 shape=shape,
@@ -64,7 +64,7 @@ class Changes:
         """What the gate said was recorded with the partitions, so nothing is new of those that have no new record."""
         if not stage.gate or not records:
             return ()
-        few = {one.partition for one in records} if len(records) <= FEW else None
+        few = {record.partition for record in records} if len(records) <= FEW else None
         return self.ledger.gates.newest(cell, few)
 
 
@@ -74,7 +74,7 @@ def protected(changes: Changes, savepoint: str) -> Iterator[StageSnapshot]:
     """
     for stage, snapshot in zip(changes.pipeline.stages, changes.snapshots(), strict=True):
         if stage.output.committer is CommitterKind.DELTA_SPARK:
-            every = [one for one in changes.whole(stage.id) if one.partition < snapshot.parallelism]
+            every = [record for record in changes.whole(stage.id) if record.partition < snapshot.parallelism]
             yield replace(snapshot, partitions=tuple(_copied(record, savepoint) for record in every))
         else:
             yield snapshot

@@ -143,4 +143,6 @@ class ClaimedSnapshot:
 def _savepoint_at(address: str, lake_uri: str) -> Savepoint | None:
     savepoints = Savepoints(lake_uri)
     every = savepoints.all()
-    return next((one for one in every if savepoints.stored(one).address(one.number) == address), None)
+    return next(
+        (savepoint for savepoint in every if savepoints.stored(savepoint).address(savepoint.number) == address), None
+    )

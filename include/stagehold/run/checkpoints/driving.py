@@ -117,7 +117,7 @@ class Driver:
             event = waiting.popleft()
             self._at = event.at
             commands = self._machine.handle(event)
-            fatal = {one.checkpoint for one in commands if isinstance(one, events.FailRun)}
+            fatal = {command.checkpoint for command in commands if isinstance(command, events.FailRun)}
             for command in commands:
                 if isinstance(command, events.Aborted):
                     self._abort(command, fails_run=command.checkpoint in fatal)
@@ -251,9 +251,11 @@ def failure_text(
     if error is not None:
         return f"{type(error).__name__}: {error}"
     if reason is CheckpointFailure.CHECKPOINT_EXPIRED:
-        late = ", ".join(one.subject for one in answers if one.answer is None)
+        late = ", ".join(acknowledgement.subject for acknowledgement in answers if acknowledgement.answer is None)
         return f"not acknowledged within {write_duration(timedelta(milliseconds=timeout))} by {late or 'all'}"
-    declined = ", ".join(one.subject for one in answers if one.answer is Answer.DECLINED)
+    declined = ", ".join(
+        acknowledgement.subject for acknowledgement in answers if acknowledgement.answer is Answer.DECLINED
+    )
     if declined and reason not in _TEXTS:
         return f"{declined} declined: {reason.replace('_', ' ')}"
     return _TEXTS.get(reason, reason.replace("_", " "))

@@ -66,7 +66,7 @@ def export_savepoint(name: str, target: str, settings: Settings, progress: Progr
     text = json.dumps({**listing, "files": files}, indent=1, default=datetime.isoformat).encode()
     if not files_at(target).create(LISTING, text) and files_at(target).read(LISTING) != text:
         raise CopyRefused(f"{target}/{LISTING}")
-    return Moved(savepoint, len(listed), sum(one.bytes for one in listed.values()))
+    return Moved(savepoint, len(listed), sum(file.bytes for file in listed.values()))
 
 
 def import_savepoint(source: str, name: str | None, settings: Settings, progress: Progress) -> Moved:
@@ -94,7 +94,7 @@ def import_savepoint(source: str, name: str | None, settings: Settings, progress
     savepoints.stored(savepoint).read_checkpoint(savepoint.number)
     if not savepoints.create(savepoint):
         raise SavepointTaken(named, "made just now")
-    return Moved(savepoint, len(listed), sum(one.bytes for one in listed.values()))
+    return Moved(savepoint, len(listed), sum(file.bytes for file in listed.values()))
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _read(source: str) -> tuple[Savepoint, Mapping[str, _Listed]]:
             raise ValueError(f"its format is not {FORMAT} {VERSION}")
         said = facts["savepoint"]
         savepoint = Savepoint(**{**said, "created_at": datetime.fromisoformat(said["created_at"])})
-        return savepoint, {path: _Listed(**one) for path, one in facts["files"].items()}
+        return savepoint, {path: _Listed(**entry) for path, entry in facts["files"].items()}
     except FileNotFoundError as error:
         raise ExportUnusable(source, f"it has no {LISTING}, which is made last") from error
     except (ValueError, LookupError, TypeError) as error:
@@ -152,13 +152,13 @@ def _positions(manifest: Manifest, lake: str) -> Mapping[str, bytes]:
 def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:
     """What its partitions consist of, and the logs of their tables, which tell the columns of empty ones."""
     for stage in checkpoint.stages:
-        records = [one for one in stage.partitions if one.state.readable]
+        records = [record for record in stage.partitions if record.state.readable]
         if gone := missing_files(records):
             raise PartitionDataMissing(stage.shape.name, sorted(gone))
         by_table = sorted(records, key=lambda record: record.table)
-        for table, some in groupby(by_table, key=lambda record: record.table):
+        for table, table_records in groupby(by_table, key=lambda record: record.table):
             below = table.removeprefix(f"{lake}/")
-            yield from ((f"{below}/{file.path}", file.bytes) for record in some for file in record.all_files)
+            yield from ((f"{below}/{file.path}", file.bytes) for record in table_records for file in record.all_files)
             log = files_at(table).sizes(LOG_FOLDER)
             yield from ((f"{below}/{path}", size) for path, size in log.items())
 

@@ -49,7 +49,7 @@ class RunCheckpoints:
 
     @property
     def _own(self) -> tuple[int, ...]:
-        return tuple(one.number for one in self._known if one.kept and not one.savepoint)
+        return tuple(record.number for record in self._known if record.kept and not record.savepoint)
 
     @property
     def _claimed(self) -> ClaimedSnapshot | None:
@@ -60,19 +60,19 @@ class RunCheckpoints:
         """Numbers never come again, also when the ledger was lost: the lake remembers. They go on after that of a
         checkpoint that the run began with.
         """
-        known = (one.number for one in self._known)
+        known = (record.number for record in self._known)
         begins_with = begins_with_of(self.request)
         before = begins_with.plan.checkpoint.id if begins_with else 0
         return max((before, *known, *self._stored.numbers())) + 1
 
     def clear_up(self) -> None:
         """Clear up behind whoever had the lease before and is not at work any more: he may have died at any step."""
-        known = {one.number: one for one in self._known}
+        known = {record.number: record for record in self._known}
         for record in known.values():
             if record.state is CheckpointState.IN_PROGRESS and not self._completed_savepoint(record):
                 reason, text = CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND, "whoever took it died before its end"
                 self.fail(record, reason, text)
-        known = {one.number: one for one in self._known}
+        known = {record.number: record for record in self._known}
         for number in self._stored.numbers():
             if number in known and not known[number].kept:
                 self._stored.discard(number, datetime.now(UTC) - LONGEST)
@@ -200,15 +200,15 @@ class RunCheckpoints:
     def _would_need(self, address: str) -> bool:
         """Whether it is what this run began with and has not taken all of over, however the run ended."""
         newest = self.workplace.ledger.restores.of_run(self.run.run_id)[:1]
-        return any(one.snapshot == address and one.fulfilled_at is None for one in newest)
+        return any(restore.snapshot == address and restore.fulfilled_at is None for restore in newest)
 
     def is_covered(self) -> bool:
         """Whether somebody who saw the end of the run took its checkpoint. A periodic one that was begun at that moment
         does not count, whatever it has.
         """
         ended = self.run.ended_at
-        of_end = (one for one in self._known if one.kept and one.trigger is CheckpointTrigger.END_OF_RUN)
-        return ended is not None and any(one.triggered_at >= ended for one in of_end)
+        of_end = (record for record in self._known if record.kept and record.trigger is CheckpointTrigger.END_OF_RUN)
+        return ended is not None and any(record.triggered_at >= ended for record in of_end)
 
     def reach(self, point: CheckpointPoint, number: int) -> None:
         self.workplace.faults.reach(point, self.run.pipeline, number)
@@ -246,17 +246,17 @@ class RunCheckpoints:
 
     def _base(self) -> Base | None:
         """The newest checkpoint that can be read; what is unchanged since is referred to."""
-        for one in reversed(self._known):
-            if not one.kept:
+        for record in reversed(self._known):
+            if not record.kept:
                 continue
             try:
-                manifest = self._stored.read_manifest(one.number)
+                manifest = self._stored.read_manifest(record.number)
             except CheckpointCorrupt as error:
                 self.workplace.progress(str(error))
             else:
                 if manifest.lake != lake_root(self.workplace.settings.lake_uri):
                     return None  # the lake was moved, and the records of its parts name tables where it was
-                return Base(manifest, self.workplace.ledger.checkpoints.covered(one) or 0)
+                return Base(manifest, self.workplace.ledger.checkpoints.covered(record) or 0)
         return None
 
 

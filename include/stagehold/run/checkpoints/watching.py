@@ -65,26 +65,33 @@ class RunWatch:
     @property
     def under_way(self) -> frozenset[str]:
         """Ids of the attempts that had not ended at the last look."""
-        return frozenset(one.attempt_id for one in self._newest.values() if not ATTEMPT.is_terminal(one.state))
+        return frozenset(
+            attempt.attempt_id for attempt in self._newest.values() if not ATTEMPT.is_terminal(attempt.state)
+        )
 
     def running(self, parts: Iterable[str]) -> list[Attempt]:
         """The attempts of these parts, as of the last look."""
         return [self._newest[part] for part in sorted(parts)]
 
     def _answers(self, record: CheckpointRecord, at: int) -> Iterator[Event]:
-        for one in self._ledger.acknowledgements.of(record):
-            if one.answer is None or (one.number, one.attempt_id) in self._answered:
+        for acknowledgement in self._ledger.acknowledgements.of(record):
+            if acknowledgement.answer is None or (acknowledgement.number, acknowledgement.attempt_id) in self._answered:
                 continue
-            self._answered.add((one.number, one.attempt_id))
-            if one.answer is Answer.ACKNOWLEDGED:
-                yield Acknowledged(at, one.number, one.subject)
+            self._answered.add((acknowledgement.number, acknowledgement.attempt_id))
+            if acknowledgement.answer is Answer.ACKNOWLEDGED:
+                yield Acknowledged(at, acknowledgement.number, acknowledgement.subject)
             else:
-                yield Declined(at, one.number, one.subject, one.reason or CheckpointFailure.CHECKPOINT_DECLINED)
+                yield Declined(
+                    at,
+                    acknowledgement.number,
+                    acknowledgement.subject,
+                    acknowledgement.reason or CheckpointFailure.CHECKPOINT_DECLINED,
+                )
 
     def _changes(self, at: int) -> Iterator[Event]:
         attempts = self._ledger.attempts.of_run(self._run_id)
-        begun = {one.subject: one for one in attempts if one.began and one.subject in self._parts}
-        newest = {part: self._alive(one) for part, one in begun.items()}
+        begun = {attempt.subject: attempt for attempt in attempts if attempt.began and attempt.subject in self._parts}
+        newest = {part: self._alive(attempt) for part, attempt in begun.items()}
         before, self._newest = self._newest, newest
         if any(_failed_over(before[part], now) for part, now in newest.items() if part in before):
             yield RegionFailover(at)

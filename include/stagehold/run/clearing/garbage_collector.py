@@ -71,7 +71,7 @@ class Collected:
 
     @property
     def bytes(self) -> int:
-        return sum(one.bytes for one in self.cleared) + self.chronicle.bytes_freed
+        return sum(item.bytes for item in self.cleared) + self.chronicle.bytes_freed
 
 
 class Collector:
@@ -126,8 +126,8 @@ class Collector:
 
     def _without_old_files(self, places: Sequence[ClearedInterval]) -> WithoutOldFiles:
         upto = self.workplace.ledger.partitions.highest_id()  # before the files are looked at: runs go on meanwhile
-        cleared = [one for one in places if not any(superseded_left(one, stage) for stage in one.stages)]
-        return WithoutOldFiles([(one.pipeline.name, one.request.interval) for one in cleared], upto)
+        cleared = [place for place in places if not any(superseded_left(place, stage) for stage in place.stages)]
+        return WithoutOldFiles([(place.pipeline.name, place.request.interval) for place in cleared], upto)
 
     def _of_interval(self, place: ClearedInterval, *, due: bool) -> Iterator[Cleared]:
         if due:
@@ -141,16 +141,16 @@ class Collector:
         """Looked for first without a lease, so that nobody is held up where there is none."""
         found = list(find_all_garbage(place, self.limits))
         if self.dry_run or not found:
-            return tuple(cleared for one in found for cleared in one.cleared)
-        names = {one.stage.name for one in found}
+            return tuple(cleared for garbage in found for cleared in garbage.cleared)
+        names = {garbage.stage.name for garbage in found}
         with place.held(names) as hearts:
             return delete_garbage(place, names, hearts, self.limits)
 
 
 def _kept(place: ClearedInterval, pin: Pin) -> Iterator[KeptByPin]:
-    found = [one for one in end_of(place).announced() if one.why is Why.RELEASED]
+    found = [item for item in end_of(place).announced() if item.why is Why.RELEASED]
     if found:
-        files, size = sum(one.files for one in found), sum(one.bytes for one in found)
+        files, size = sum(item.files for item in found), sum(item.bytes for item in found)
         yield KeptByPin(place.pipeline.name, place.request.interval, files, size, pin)
 
 

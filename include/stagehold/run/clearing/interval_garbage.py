@@ -42,7 +42,7 @@ class IntervalCheckpoints:
         :raises CheckpointCorrupt: a checkpoint that is kept cannot be read.
         """
         records = self._records()
-        if any(self._is_being_taken(one) for one in records):
+        if any(self._is_being_taken(record) for record in records):
             return None
         pinned: dict[str, set[str]] = defaultdict(set)
         for checkpoint in (*self._kept_ones(), *self._savepoints()):
@@ -52,22 +52,26 @@ class IntervalCheckpoints:
         return {stage: frozenset(paths) for stage, paths in pinned.items()}
 
     def _kept_ones(self) -> Iterator[Checkpoint]:
-        return (self._stored(one).read_checkpoint(one.number) for one in self.kept())
+        return (self._stored(record).read_checkpoint(record.number) for record in self.kept())
 
     def _savepoints(self) -> Iterator[Checkpoint]:
         """The lake says which there are, so that a lost ledger costs none."""
         savepoints, own = Savepoints(self.place.workplace.settings.lake_uri), self.place
-        for one in savepoints.all():
-            if (one.pipeline, one.interval, one.root) == (own.pipeline.name, own.request.interval, ""):
-                yield savepoints.stored(one).read_checkpoint(one.number)
+        for savepoint in savepoints.all():
+            if (savepoint.pipeline, savepoint.interval, savepoint.root) == (
+                own.pipeline.name,
+                own.request.interval,
+                "",
+            ):
+                yield savepoints.stored(savepoint).read_checkpoint(savepoint.number)
 
     def drop_all(self) -> tuple[Cleared, ...]:
         """Delete those that are kept, since nobody will go on from them who has not begun to."""
-        return self.drop([one for one in self.kept() if not self._needed(one)])
+        return self.drop([record for record in self.kept() if not self._needed(record)])
 
     def kept(self) -> tuple[CheckpointRecord, ...]:
         """Checkpoints that are the runs' own: a savepoint is its user's."""
-        return tuple(one for one in self._records() if one.kept and not one.savepoint)
+        return tuple(record for record in self._records() if record.kept and not record.savepoint)
 
     def _needed(self, record: CheckpointRecord) -> bool:
         """Whether a run that goes on began with it and has not taken all of it over."""
@@ -79,20 +83,23 @@ class IntervalCheckpoints:
         runs = self._runs()
         newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
         over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
-        return tuple(one for one in self.kept() if one.run_id in over and not self._needed(one))
+        return tuple(record for record in self.kept() if record.run_id in over and not self._needed(record))
 
     def dead(self) -> tuple[CheckpointRecord, ...]:
         """Checkpoints that count no more, and are still there: whoever was to delete them died."""
-        named = {(one.run_id, one.number) for one in Savepoints(self.place.workplace.settings.lake_uri).all()}
-        nameless = (one for one in self._records() if (one.run_id, one.number) not in named)
-        ended = (one for one in nameless if one.state is not CheckpointState.IN_PROGRESS)
-        dead = [one for one in ended if one.savepoint or not one.kept]
-        there = {one.run_id: self._stored(one).numbers() for one in dead}
-        return tuple(one for one in dead if one.number in there[one.run_id])
+        named = {
+            (savepoint.run_id, savepoint.number)
+            for savepoint in Savepoints(self.place.workplace.settings.lake_uri).all()
+        }
+        nameless = (record for record in self._records() if (record.run_id, record.number) not in named)
+        ended = (record for record in nameless if record.state is not CheckpointState.IN_PROGRESS)
+        dead = [record for record in ended if record.savepoint or not record.kept]
+        there = {record.run_id: self._stored(record).numbers() for record in dead}
+        return tuple(record for record in dead if record.number in there[record.run_id])
 
     def announced(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
         """What `drop` would delete, about: without parts that others refer to, and with those that nothing does."""
-        size = sum(one.bytes_written for one in records)
+        size = sum(record.bytes_written for record in records)
         return (self.place.cleared("", Why.CHECKPOINT, len(records), size),) if records else ()
 
     def drop(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
@@ -102,10 +109,10 @@ class IntervalCheckpoints:
         """
         if not records:
             return ()
-        places = {one.run_id: self._stored(one) for one in records}
+        places = {record.run_id: self._stored(record) for record in records}
         before = _facts(places.values())
         for run_id in places:
-            self._drop_of_run(run_id, places[run_id], [one for one in records if one.run_id == run_id])
+            self._drop_of_run(run_id, places[run_id], [record for record in records if record.run_id == run_id])
         files, size = (was - now for was, now in zip(before, _facts(places.values()), strict=True))
         return (self.place.cleared("", Why.CHECKPOINT, files, size),)
 
@@ -114,17 +121,17 @@ class IntervalCheckpoints:
         ledger = self.place.ledger
         lease = take_coordinator_lease(ledger.runs.get(run_id), self.place.workplace)
         try:
-            for one in records:
-                if one.savepoint and one.number in stored.numbers():
-                    delete_copies(stored.read_checkpoint(one.number), one.savepoint)
-                if one.kept:
-                    ledger.checkpoints.discard(one, lease)
-                stored.discard(one.number, datetime.now(UTC) - LONGEST)
+            for record in records:
+                if record.savepoint and record.number in stored.numbers():
+                    delete_copies(stored.read_checkpoint(record.number), record.savepoint)
+                if record.kept:
+                    ledger.checkpoints.discard(record, lease)
+                stored.discard(record.number, datetime.now(UTC) - LONGEST)
         finally:
             ledger.leases.release(lease)
 
     def _runs(self) -> Mapping[str, Run]:
-        return {one.run_id: self.place.ledger.runs.get(one.run_id) for one in self._records()}
+        return {record.run_id: self.place.ledger.runs.get(record.run_id) for record in self._records()}
 
     def _records(self) -> tuple[CheckpointRecord, ...]:
         return self.place.ledger.checkpoints.of_interval(self.place.pipeline.name, self.place.request.interval)
@@ -175,9 +182,9 @@ class StageGarbage:
     @property
     def cleared(self) -> tuple[Cleared, ...]:
         """What there is to say of it, by reason."""
-        by_why = {why: [one for one in self.files if one.why is why] for why in Why}
+        by_why = {why: [file for file in self.files if file.why is why] for why in Why}
         return tuple(
-            self.place.cleared(self.stage.name, why, len(files), sum(one.bytes for one in files))
+            self.place.cleared(self.stage.name, why, len(files), sum(file.bytes for file in files))
             for why, files in by_why.items()
             if files
         )
@@ -185,7 +192,7 @@ class StageGarbage:
     def delete(self) -> None:
         """A crash in the middle leaves some of it, for the next time."""
         uri = self.place.location(self.stage).uri
-        files_at(uri).remove([one.path for one in self.files])
+        files_at(uri).remove([file.path for file in self.files])
         if self.whole_table:
             folder, _, name = uri.rpartition("/")
             files_at(folder).delete(name)
@@ -251,4 +258,4 @@ def _nothing_left(history: Sequence[PartitionRecord], pinned: frozenset[str]) ->
     """
     newest = {record.partition: record for record in history}
     named = (file.path for record in history for file in record.all_files)
-    return all(one.state is PartitionState.RELEASED for one in newest.values()) and pinned.isdisjoint(named)
+    return all(record.state is PartitionState.RELEASED for record in newest.values()) and pinned.isdisjoint(named)

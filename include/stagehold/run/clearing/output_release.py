@@ -66,7 +66,7 @@ def _due(request: RunRequest, workplace: Workplace) -> Iterator[Release]:
         yield _release_at_once(request, workplace)
     if pipeline.release is not ReleasePolicy.KEEP and ledger.runs.get(request.run_id).state is RunState.FINISHED:
         over = intervals_over_now(pipeline, ledger.runs.newest_of_intervals(pipeline.name), ledger)
-        for interval in [one for one, pin in over.items() if pin is None][:LOOKED_AT]:
+        for interval in [interval for interval, pin in over.items() if pin is None][:LOOKED_AT]:
             yield end_of(ClearedInterval.of(pipeline, interval, workplace))
 
 
@@ -77,9 +77,9 @@ def intervals_over_now(pipeline: Pipeline, newest_runs: Sequence[Run], ledger: L
     sizes: dict[str, int] = defaultdict(int)
     if pipeline.retain.bytes is not None:
         stages = releasable_stages(pipeline)
-        for one in ledger.partitions.figures(pipeline.name, [run.interval for run in newest_runs]):
-            if one.stage in stages and one.state.readable:
-                sizes[one.interval] += one.bytes
+        for figures in ledger.partitions.figures(pipeline.name, [run.interval for run in newest_runs]):
+            if figures.stage in stages and figures.state.readable:
+                sizes[figures.interval] += figures.bytes
     pins = ledger.pins.holding(pipeline.name)
     over = intervals_over(newest_runs, pipeline.retain, sizes, datetime.now(UTC))
     return {interval: pins.get(interval) for interval in over}
@@ -93,7 +93,11 @@ def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:
     finished = finished_partitions(place.pipeline, workplace.ledger.attempts.of_run(request.run_id))
     plan = IntervalView.of_run(request, workplace.ledger, workplace.settings).plan
     still = {
-        stage: {one.partition for one in plan.of(stage) if one.partition in partitions and not one.action.computes}
+        stage: {
+            decision.partition
+            for decision in plan.of(stage)
+            if decision.partition in partitions and not decision.action.computes
+        }
         for stage, partitions in finished.items()
     }
     return Release(place, partial(released_at_once, finished=still))
@@ -126,7 +130,7 @@ class Release:
         )
 
     def _announced(self, stage: str, records: Sequence[PartitionRecord]) -> Cleared:
-        files, size = sum(len(one.files) for one in records), sum(one.bytes for one in records)
+        files, size = sum(len(record.files) for record in records), sum(record.bytes for record in records)
         return self.place.cleared(stage, Why.RELEASED, files, size)
 
     def carry_out(self) -> tuple[Cleared, ...]:
@@ -146,7 +150,7 @@ class Release:
             released = self._record(hearts)
             self.place.workplace.faults.reach(ClearingPoint.RELEASED, self.place.pipeline.name)
             cleared = (*dropped, *delete_garbage(self.place, stages, hearts, AgeLimits(datetime.now(UTC))))
-        freed = sum(one.bytes for one in cleared)
+        freed = sum(item.bytes for item in cleared)
         self.place.workplace.progress(f"{self.place}: released {released} partitions, {decimal(freed)} deleted")
         return cleared
 
@@ -163,7 +167,7 @@ class Release:
     def _left(self) -> Iterator[str]:
         """Stages of which something was released before this, while a checkpoint pointed to it or was being taken."""
         for found in find_all_garbage(self.place, AgeLimits(datetime.now(UTC))):
-            if any(one.why is Why.RELEASED for one in found.files):
+            if any(file.why is Why.RELEASED for file in found.files):
                 yield found.stage.name
 
     def _record(self, hearts: Mapping[str, Heartbeat]) -> int:

@@ -50,7 +50,7 @@ def remove_sandbox(name: str, settings: Settings) -> Sandbox:
     :raises UnknownName: there is none of that name.
     :raises LeaseHeld: somebody works in it. Who begins after that has nothing to go on with.
     """
-    found = {one.name: one for one in sandboxes(settings)}
+    found = {sandbox.name: sandbox for sandbox in sandboxes(settings)}
     if name not in found:
         raise UnknownName("sandbox", name, tuple(found))
     own = settings.production.in_sandbox(name)

@@ -50,7 +50,7 @@ class SettingAside:
             return staged, measured, {}
         if self.task.stage.output.committer is not CommitterKind.STAGED:
             raise GateErrored(suite.name, ["on_fail: quarantine needs an output with `committer: staged`"])
-        partitions = tuple(sorted({number for one in unmet for number in one.partitions}))
+        partitions = tuple(sorted({number for failure in unmet for number in failure.partitions}))
         files = replace(files, partitions=partitions, arranged=False)
         rows = self.session.split(staged, schema, unmet, suite)
         rest, aside = self._staged(rows, files)
@@ -59,7 +59,7 @@ class SettingAside:
         apart = self.session.measure(aside, _schema_of(rows), partitions, None, 0)
         split = _Split(measured, again, apart, frozenset(partitions))
         split.require_all_rows(self.task.stage.name)
-        parts = {one.partition: (self._part(one, aside),) for one in apart.metrics if one.rows}
+        parts = {metrics.partition: (self._part(metrics, aside),) for metrics in apart.metrics if metrics.rows}
         paths = {**staged.files, **{number: rest.files.get(number, ()) for number in partitions}}
         return replace(staged, files=paths), split.measured(suite), parts
 
@@ -97,18 +97,18 @@ class _Split:
                 raise RowsUnaccounted(stage, number, rows, left[number], aside[number])
 
     def measured(self, suite: Suite) -> Measured:
-        left = {one.partition: one for one in self.rest.metrics}
-        metrics = tuple(left.get(one.partition, one) for one in self.before.metrics)
+        left = {metrics.partition: metrics for metrics in self.rest.metrics}
+        metrics = tuple(left.get(metrics.partition, metrics) for metrics in self.before.metrics)
         return Measured(metrics, (*self._verdicts(suite), *self._beyond(suite)))
 
     def _verdicts(self, suite: Suite) -> Iterator[GateVerdict]:
         """Verdicts on the rows that are left; but what was not met before somebody set rows aside stays on record."""
-        setting_aside = {str(one) for one in suite.setting_aside}
-        again = {(one.partition, one.expectation): one for one in self.rest.verdicts}
-        for one in self.before.verdicts:
-            found = again.get((one.partition, one.expectation), one)
-            if found is not one and found.passed and not one.passed and one.expectation in setting_aside:
-                yield _as_set_aside(one)
+        setting_aside = {str(expectation) for expectation in suite.setting_aside}
+        again = {(verdict.partition, verdict.expectation): verdict for verdict in self.rest.verdicts}
+        for verdict in self.before.verdicts:
+            found = again.get((verdict.partition, verdict.expectation), verdict)
+            if found is not verdict and found.passed and not verdict.passed and verdict.expectation in setting_aside:
+                yield _as_set_aside(verdict)
             else:
                 yield as_blocking(found, suite)
 
@@ -124,15 +124,19 @@ class _Split:
 def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
     """What rows are to be set aside for."""
     failed: dict[str, list[int]] = {}
-    for one in measured.verdicts:
-        if not one.passed:
-            failed.setdefault(one.expectation, []).append(one.partition)
-    return tuple(Unmet(one, tuple(sorted(failed[str(one)]))) for one in suite.setting_aside if str(one) in failed)
+    for verdict in measured.verdicts:
+        if not verdict.passed:
+            failed.setdefault(verdict.expectation, []).append(verdict.partition)
+    return tuple(
+        Unmet(expectation, tuple(sorted(failed[str(expectation)])))
+        for expectation in suite.setting_aside
+        if str(expectation) in failed
+    )
 
 
 def as_blocking(verdict: GateVerdict, suite: Suite) -> GateVerdict:
     """The verdict on rows that are to be published: what should have been set aside, and could not be, blocks."""
-    fails = not verdict.passed and verdict.expectation in {str(one) for one in suite.setting_aside}
+    fails = not verdict.passed and verdict.expectation in {str(expectation) for expectation in suite.setting_aside}
     return replace(verdict, severity=Severity.CRITICAL) if fails else verdict
 
 
@@ -142,7 +146,7 @@ def _as_set_aside(verdict: GateVerdict) -> GateVerdict:
 
 
 def _rows(measured: Measured) -> Mapping[int, int]:
-    return {one.partition: one.rows for one in measured.metrics}
+    return {metrics.partition: metrics.rows for metrics in measured.metrics}
 
 
 def _schema_of(rows: SplitRows) -> StructType:

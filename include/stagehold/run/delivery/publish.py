@@ -74,8 +74,8 @@ def publish(
 def _committed(
     what: Publication, commit: WaveCommit, committer: Committer, heartbeat: Heartbeat, place: Workplace
 ) -> Landed:
-    published = {one.partition for one in commit.partitions}
-    said = [one for one in what.said if one.partition in published]
+    published = {partition.partition for partition in commit.partitions}
+    said = [result for result in what.said if result.partition in published]
     _beside(what, commit).keep(place.ledger.gates.as_stored(said))
     place.faults.reach(Point.BEFORE_PUBLISH, what.stage, what.wave)
     heartbeat.check()
@@ -88,7 +88,9 @@ def _beside(what: Publication, commit: WaveCommit) -> WaveVerdicts:
 
 def brought_to(location: TableLocation, records: Iterable[PartitionRecord], attempt_id: str) -> list[PartitionRecord]:
     """Files of another table, of which a run begins with data that waits, are copied into the stage's own."""
-    return [one if one.table == location.uri else copied_for(one, location.uri, attempt_id) for one in records]
+    return [
+        record if record.table == location.uri else copied_for(record, location.uri, attempt_id) for record in records
+    ]
 
 
 def as_landed(record: PartitionRecord, location: TableLocation, landed: Landed) -> PartitionRecord:

@@ -55,12 +55,12 @@ class JudgingAgain(Rejudging):
         :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
         """
         recorded = [decision.record for decision in decisions if decision.record is not None]
-        judged = [one for one in recorded if self._is_judged(one)]
-        measured = self._measured([one for one in recorded if not self._is_judged(one)])
+        judged = [record for record in recorded if self._is_judged(record)]
+        measured = self._measured([record for record in recorded if not self._is_judged(record)])
         right = self.publisher.right_to(self.task.stage.name, decisions)
-        records = [one for one in recorded if one.partition in right.partitions]
-        self._refuse_damaged([one for one in records if not self._is_judged(one)], measured, right)
-        verdicts = [one for one in measured.verdicts if one.partition in right.partitions]
+        records = [record for record in recorded if record.partition in right.partitions]
+        self._refuse_damaged([record for record in records if not self._is_judged(record)], measured, right)
+        verdicts = [verdict for verdict in measured.verdicts if verdict.partition in right.partitions]
         rulings = self._rulings(records, verdicts, judged)
         self._publish(records, verdicts, rulings, right, wave)
         self._tell(records, rulings)
@@ -83,8 +83,12 @@ class JudgingAgain(Rejudging):
     ) -> Rulings:
         failures = self.workplace.ledger.gates.failures(self.task.cell) if judged else ()
         refused = {**unmet_on_record(judged, failures), **unmet(verdicts)}
-        fingerprints = {one.partition: one.fingerprint for one in records}
-        return Rulings.of({one: some for one, some in refused.items() if one in fingerprints}, fingerprints, self.task)
+        fingerprints = {record.partition: record.fingerprint for record in records}
+        return Rulings.of(
+            {partition: expectations for partition, expectations in refused.items() if partition in fingerprints},
+            fingerprints,
+            self.task,
+        )
 
     def _measured(self, records: Sequence[PartitionRecord]) -> Measured:
         """What the gate says of them; without a gate nothing is read. Nothing of what cannot be read."""
@@ -92,22 +96,24 @@ class JudgingAgain(Rejudging):
             return _as_recorded(records)
         try:
             measured = self.session.judge(records, self.task.suite)
-            return replace(measured, verdicts=tuple(as_blocking(one, self.task.suite) for one in measured.verdicts))
+            return replace(
+                measured, verdicts=tuple(as_blocking(verdict, self.task.suite) for verdict in measured.verdicts)
+            )
         except StageholdError:
             raise
         except Exception as error:
             unreadable = mismatches(records, self.session) if translate(error) is None else []
             if not unreadable:
                 raise
-            found = {one.record.partition for one in unreadable}
-            return _as_recorded([one for one in records if one.partition not in found])
+            found = {mismatch.record.partition for mismatch in unreadable}
+            return _as_recorded([record for record in records if record.partition not in found])
 
     def _refuse_damaged(self, records: Sequence[PartitionRecord], measured: Measured, right: PublishRight) -> None:
-        found = {one.partition: one.fingerprint for one in measured.metrics}
+        found = {metrics.partition: metrics.fingerprint for metrics in measured.metrics}
         damaged = [
-            one
-            for one in records
-            if one.partition not in found or not same_content(one.fingerprint, found[one.partition])
+            record
+            for record in records
+            if record.partition not in found or not same_content(record.fingerprint, found[record.partition])
         ]
         refuse_damaged(self.task.stage.name, damaged, right.heartbeat.lease, self.workplace.ledger)
 
@@ -120,15 +126,17 @@ class JudgingAgain(Rejudging):
         wave: int,
     ) -> None:
         location, own = self.task.location, wave_of(self.task, right, wave, "judged again")
-        ruled = [replace(one, refused=rulings.of_partition(one.partition).refused) for one in records]
-        lacking = [one for one in ruled if one.partition not in rulings.blocked and self._lacks(one)]
-        here = {one.partition: one for one in brought_to(location, lacking, own.attempt_id)}
-        partitions = tuple(CommittedPartition.of(replace(one, judged=self.task.judge)) for one in here.values())
+        ruled = [replace(record, refused=rulings.of_partition(record.partition).refused) for record in records]
+        lacking = [record for record in ruled if record.partition not in rulings.blocked and self._lacks(record)]
+        here = {record.partition: record for record in brought_to(location, lacking, own.attempt_id)}
+        partitions = tuple(CommittedPartition.of(replace(record, judged=self.task.judge)) for record in here.values())
         commit = replace(own, partitions=partitions) if lacking else None
 
         def recorded(landed: Landed | None) -> list[PartitionRecord]:
-            published = {number: as_landed(one, location, landed) for number, one in here.items()} if landed else {}
-            return [self._judged(published.get(one.partition, one), rulings, own) for one in ruled]
+            published = (
+                {number: as_landed(record, location, landed) for number, record in here.items()} if landed else {}
+            )
+            return [self._judged(published.get(record.partition, record), rulings, own) for record in ruled]
 
         said = results(self.task, verdicts, datetime.now(UTC))
         what = Publication(self.task.stage.name, location, wave, commit, said)
@@ -150,7 +158,7 @@ class JudgingAgain(Rejudging):
 
 
 def _as_recorded(records: Sequence[PartitionRecord]) -> Measured:
-    return Measured(tuple(PartitionMetrics(one.partition, one.rows, one.fingerprint) for one in records))
+    return Measured(tuple(PartitionMetrics(record.partition, record.rows, record.fingerprint) for record in records))
 
 
 class JudgingTogether(Rejudging):
@@ -170,8 +178,10 @@ class JudgingTogether(Rejudging):
         :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
         """
         records = self._records()
-        ready = {one.partition for one in records if one.state in (PartitionState.HELD, PartitionState.CONSUMABLE)}
-        if any(one.action is Action.BLOCKED or one.partition not in ready for one in decisions):
+        ready = {
+            record.partition for record in records if record.state in (PartitionState.HELD, PartitionState.CONSUMABLE)
+        }
+        if any(decision.action is Action.BLOCKED or decision.partition not in ready for decision in decisions):
             return {}
         right = self.publisher.right_to(self.task.stage.name, decisions)
         verdict, verdicts = self._verdict(suite, records, right)
@@ -179,23 +189,25 @@ class JudgingTogether(Rejudging):
         warn(self.task, verdicts, rulings, self.workplace)
         ruling = rulings.of_partition(WHOLE)
         self._tell(suite, ruling, len(records))
-        held = [one for one in records if one.state is PartitionState.HELD]
+        held = [record for record in records if record.state is PartitionState.HELD]
         if ruling.blocks:
-            return {one.partition: str(verdict.reason) for one in records}
+            return {record.partition: str(verdict.reason) for record in records}
         if held:
             self._publish(held, right, wave, ruling)
         return {}
 
     def _records(self) -> tuple[PartitionRecord, ...]:
         newest = self.workplace.ledger.partitions.newest(self.task.cell)
-        return tuple(one for one in newest if one.partition < self.task.stage.partitions)
+        return tuple(record for record in newest if record.partition < self.task.stage.partitions)
 
     def _verdict(
         self, suite: Suite, records: Sequence[PartitionRecord], right: PublishRight
     ) -> tuple[StageVerdict, Sequence[GateVerdict]]:
         """That on record of the same content, or a new one."""
         cell, ledger, content = self.task.cell, self.workplace.ledger, content_of(records)
-        said = tuple(one for one in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if one.cell == cell)
+        said = tuple(
+            verdict for verdict in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if verdict.cell == cell
+        )
         known = ContentVerdicts(said).of(content, suite.fingerprint)
         if known is not None:
             return known, ()
@@ -221,8 +233,8 @@ class JudgingTogether(Rejudging):
 
     def _refuse_damaged(self, records: Sequence[PartitionRecord], right: PublishRight) -> None:
         """What this attempt staged it has measured just now."""
-        others = [one for one in records if one.files and one.attempt_id != self.task.attempt.attempt_id]
-        damaged = [one.record for one in mismatches(others, self.session)] if others else []
+        others = [record for record in records if record.files and record.attempt_id != self.task.attempt.attempt_id]
+        damaged = [mismatch.record for mismatch in mismatches(others, self.session)] if others else []
         refuse_damaged(self.task.stage.name, damaged, right.heartbeat.lease, self.workplace.ledger)
 
     def _publish(self, held: Sequence[PartitionRecord], right: PublishRight, wave: int, ruling: Ruling) -> None:
@@ -232,7 +244,7 @@ class JudgingTogether(Rejudging):
         commit = replace(own, partitions=tuple(map(CommittedPartition.of, here)))
 
         def recorded(landed: Landed | None) -> list[PartitionRecord]:
-            return [self._consumable(as_landed(one, location, landed), ruling, own) for one in here if landed]
+            return [self._consumable(as_landed(record, location, landed), ruling, own) for record in here if landed]
 
         what = Publication(stage.name, location, NO_WAVE, commit)
         landed = publish(what, recorded, self.committer, right.heartbeat, self.workplace)
@@ -256,4 +268,6 @@ class JudgingTogether(Rejudging):
 def _unmet_together(verdict: StageVerdict, verdicts: Sequence[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
     """What was seen is in the verdict's reason, if nobody has judged just now."""
     seen = unmet(verdicts).get(WHOLE, {})
-    return {WHOLE: {one: seen.get(one, "") for one in verdict.refused}} if verdict.refused else {}
+    return (
+        {WHOLE: {expectation: seen.get(expectation, "") for expectation in verdict.refused}} if verdict.refused else {}
+    )

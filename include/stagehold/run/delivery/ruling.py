@@ -33,7 +33,7 @@ class Ruling:
 
     @property
     def blocks(self) -> bool:
-        return not {one.expectation for one in self.waivers} >= {*self.unmet}
+        return not {waiver.expectation for waiver in self.waivers} >= {*self.unmet}
 
     def state_in(self, task: StageTask, *, published: bool = False) -> PartitionState:
         """What was published before is read as long as nobody refuses it."""
@@ -62,9 +62,11 @@ class Rulings:
         """
         return cls(
             {
-                partition: Ruling(some, _waivers(partition, fingerprints[partition], some, task.waivers))
-                for partition, some in unmet.items()
-                if some
+                partition: Ruling(
+                    expectations, _waivers(partition, fingerprints[partition], expectations, task.waivers)
+                )
+                for partition, expectations in unmet.items()
+                if expectations
             }
         )
 
@@ -74,11 +76,11 @@ class Rulings:
     @property
     def blocked(self) -> Mapping[int, str]:
         """Why each of those is blocked that are."""
-        return {partition: str(one.reason) for partition, one in self.by_partition.items() if one.blocks}
+        return {partition: str(ruling.reason) for partition, ruling in self.by_partition.items() if ruling.blocks}
 
     @property
     def waived(self) -> Mapping[int, Ruling]:
-        return {partition: one for partition, one in self.by_partition.items() if not one.blocks}
+        return {partition: ruling for partition, ruling in self.by_partition.items() if not ruling.blocks}
 
     def in_words(self, gate: str, judged: int) -> str:
         """What a gate said of so many partitions."""
@@ -92,9 +94,9 @@ LET_THROUGH = Ruling({})
 def unmet(verdicts: Iterable[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
     """What blocks each partition, unless it is waived; all its failed expectations together."""
     found: dict[int, dict[str, str]] = {}
-    for one in verdicts:
-        if not one.passed and one.severity is Severity.CRITICAL:
-            found.setdefault(one.partition, {})[one.expectation] = one.observed
+    for verdict in verdicts:
+        if not verdict.passed and verdict.severity is Severity.CRITICAL:
+            found.setdefault(verdict.partition, {})[verdict.expectation] = verdict.observed
     return found
 
 
@@ -104,10 +106,10 @@ def unmet_on_record(
     """Expectations that recorded data did not meet when it was judged before. What a gate saw of it is for people, and
     may have been forgotten.
     """
-    seen = {(one.partition, one.expectation): one.observed for one in failures}
+    seen = {(result.partition, result.expectation): result.observed for result in failures}
     return {
-        one.partition: {expectation: seen.get((one.partition, expectation), "") for expectation in one.refused}
-        for one in records
+        record.partition: {expectation: seen.get((record.partition, expectation), "") for expectation in record.refused}
+        for record in records
     }
 
 
@@ -117,18 +119,18 @@ def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> 
     return [
         GateResult(
             cell=task.cell,
-            partition=one.partition,
+            partition=verdict.partition,
             attempt_id=attempt_id,
             suite=suite,
-            expectation=one.expectation,
-            passed=one.passed,
-            observed=one.observed,
+            expectation=verdict.expectation,
+            passed=verdict.passed,
+            observed=verdict.observed,
             recorded_at=now,
-            severity=one.severity,
-            configuration=one.configuration,
-            result=one.result,
+            severity=verdict.severity,
+            configuration=verdict.configuration,
+            result=verdict.result,
         )
-        for one in verdicts
+        for verdict in verdicts
     ]
 
 
@@ -143,7 +145,7 @@ def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, wor
 def warn_unmet(run_id: str, stage: str, verdicts: Sequence[Said], workplace: Workplace) -> None:
     """Warn of expectations that are not met and block nothing."""
     for expectation, failed in warnings(verdicts).items():
-        partitions = str(PartitionSet(one.partition for one in failed))
+        partitions = str(PartitionSet(verdict.partition for verdict in failed))
         text = f"{stage}[{partitions}] does not meet {expectation}: got {failed[0].observed}"
         workplace.warn(run_id, "gate", stage, text)
 
@@ -160,8 +162,8 @@ def warnings(verdicts: Sequence[Said]) -> dict[str, list[Said]]:
 def waived_by_word(rulings: Rulings) -> Mapping[str, list[int]]:
     """Partitions that were let through, by the text that says who did it."""
     found: dict[str, list[int]] = {}
-    for partition, one in sorted(rulings.waived.items()):
-        found.setdefault(str(one.reason), []).append(partition)
+    for partition, ruling in sorted(rulings.waived.items()):
+        found.setdefault(str(ruling.reason), []).append(partition)
     return found
 
 
@@ -169,7 +171,7 @@ def _waivers(
     partition: int, fingerprint: str, refused: Mapping[str, str], words: Sequence[Waiver]
 ) -> tuple[Waiver, ...]:
     return tuple(
-        one
-        for one in words
-        if (one.partition, one.fingerprint) == (partition, fingerprint) and one.expectation in refused
+        waiver
+        for waiver in words
+        if (waiver.partition, waiver.fingerprint) == (partition, fingerprint) and waiver.expectation in refused
     )

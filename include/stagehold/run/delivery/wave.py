@@ -63,9 +63,9 @@ class Wave:
         """The wave without partitions that are not in ``partitions``."""
         return replace(
             self,
-            decisions=tuple(one for one in self.decisions if one.partition in partitions),
-            metrics=tuple(one for one in self.metrics if one.partition in partitions),
-            verdicts=tuple(one for one in self.verdicts if one.partition in partitions),
+            decisions=tuple(decision for decision in self.decisions if decision.partition in partitions),
+            metrics=tuple(metrics for metrics in self.metrics if metrics.partition in partitions),
+            verdicts=tuple(verdict for verdict in self.verdicts if verdict.partition in partitions),
         )
 
     @property
@@ -85,21 +85,23 @@ class Wave:
     def other_data(self) -> Mapping[int, str]:
         """What is odd about those that were recorded under the very key that they have now."""
         keyed = (
-            one for one in self.decisions if one.record and tells_of_the_same(one.record.compute_key, str(one.key))
+            decision
+            for decision in self.decisions
+            if decision.record and tells_of_the_same(decision.record.compute_key, str(decision.key))
         )
         return self._remarks(tuple(keyed))
 
     def _remarks(self, decisions: tuple[Decision, ...]) -> Mapping[int, str]:
-        fingerprints = {one.partition: one.fingerprint for one in self.metrics}
+        fingerprints = {metrics.partition: metrics.fingerprint for metrics in self.metrics}
         found = {
-            one.partition: remark(
-                None if isinstance(one, RunDecision) and one.anew else one.record,
-                compute_key=str(one.key),
-                fingerprint=fingerprints[one.partition],
-                healed=one.action is Action.HEAL,
-                because=one.reason,
+            decision.partition: remark(
+                None if isinstance(decision, RunDecision) and decision.anew else decision.record,
+                compute_key=str(decision.key),
+                fingerprint=fingerprints[decision.partition],
+                healed=decision.action is Action.HEAL,
+                because=decision.reason,
             )
-            for one in decisions
+            for decision in decisions
         }
         return {partition: text for partition, text in found.items() if text}
 

@@ -34,7 +34,7 @@ class Delivery:
         if not wave.metrics:
             return {}
         self._refuse_other_data(wave)
-        fingerprints = {one.partition: one.fingerprint for one in wave.metrics}
+        fingerprints = {metrics.partition: metrics.fingerprint for metrics in wave.metrics}
         rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
         said = results(self.task, wave.verdicts, datetime.now(UTC))
         own = wave_of(self.task, right, wave.number)
@@ -61,21 +61,21 @@ class Delivery:
         """The commit to publish. None if nothing passes, or if all partitions of the stage are to be judged together
         before any is read.
         """
-        passing = [one for one in wave.metrics if one.partition not in rulings.blocked]
+        passing = [metrics for metrics in wave.metrics if metrics.partition not in rulings.blocked]
         if not passing or self.task.whole:
             return None
         committed = (
             CommittedPartition(
-                one.partition,
-                one.rows,
-                one.fingerprint,
-                wave.keys[one.partition],
-                wave.staged.files.get(one.partition, ()),
-                wave.kept.get(one.partition, ()),
+                metrics.partition,
+                metrics.rows,
+                metrics.fingerprint,
+                wave.keys[metrics.partition],
+                wave.staged.files.get(metrics.partition, ()),
+                wave.kept.get(metrics.partition, ()),
                 self.task.judge,
-                rulings.of_partition(one.partition).refused,
+                rulings.of_partition(metrics.partition).refused,
             )
-            for one in passing
+            for metrics in passing
         )
         return replace(own, partitions=tuple(committed))
 
@@ -85,40 +85,39 @@ class Delivery:
         return [
             PartitionRecord(
                 cell=self.task.cell,
-                partition=one.partition,
-                state=rulings.of_partition(one.partition).state_in(self.task),
+                partition=metrics.partition,
+                state=rulings.of_partition(metrics.partition).state_in(self.task),
                 run_id=own.run_id,
                 attempt_id=own.attempt_id,
                 epoch=own.epoch,
                 wave=own.wave,
                 table=self.task.location.uri,
-                version=landed.version if landed and one.partition not in rulings.blocked else None,
-                files=files.get(one.partition, ()),
-                rows=one.rows,
-                fingerprint=one.fingerprint,
-                compute_key=wave.keys[one.partition],
+                version=landed.version if landed and metrics.partition not in rulings.blocked else None,
+                files=files.get(metrics.partition, ()),
+                rows=metrics.rows,
+                fingerprint=metrics.fingerprint,
+                compute_key=wave.keys[metrics.partition],
                 recorded_at=now,
-                reason=rulings.of_partition(one.partition).reason or wave.remarks.get(one.partition),
+                reason=rulings.of_partition(metrics.partition).reason or wave.remarks.get(metrics.partition),
                 seconds=seconds,
-                unexplained=one.partition in wave.remarks,
-                kept=wave.kept.get(one.partition, ()),
+                unexplained=metrics.partition in wave.remarks,
+                kept=wave.kept.get(metrics.partition, ()),
                 judged=self.task.judge,
-                refused=rulings.of_partition(one.partition).refused,
+                refused=rulings.of_partition(metrics.partition).refused,
             )
-            for one in wave.metrics
+            for metrics in wave.metrics
         ]
 
     def _tell(self, wave: Wave, right: PublishRight, landed: Landed | None, rulings: Rulings) -> None:
         stage, progress = self.task.stage.name, self.workplace.progress
         for partition, text in wave.remarks.items():
             self.workplace.warn(self.task.attempt.run_id, "not deterministic", stage, f"{stage}[{partition}] {text}")
-        for one in wave.metrics:
-            passed = landed is not None and one.partition not in rulings.blocked
-            kept_back = "blocked by its gate" if one.partition in rulings.blocked else "held"
+        for metrics in wave.metrics:
+            passed = landed is not None and metrics.partition not in rulings.blocked
+            kept_back = "blocked by its gate" if metrics.partition in rulings.blocked else "held"
             state = f"consumable, version {landed.version}" if landed and passed else kept_back
-            progress(
-                f"{stage}[{one.partition}] {state}: {one.rows} rows (epoch {right.attempt.epoch}, wave {wave.number})"
-            )
+            made_by = f"epoch {right.attempt.epoch}, wave {wave.number}"
+            progress(f"{stage}[{metrics.partition}] {state}: {metrics.rows} rows ({made_by})")
         if self.task.suite:
             progress(f"{stage}: {rulings.in_words(self.task.suite.name, len(wave.metrics))}")
         progress(f"{stage}: wave {wave.number}, {len(wave.metrics)} partitions, took {wave.seconds:.1f} s")

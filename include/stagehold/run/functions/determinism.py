@@ -57,7 +57,7 @@ def inspect(
     ``schema`` is that of the output: where nothing in it is floating-point, it does not matter how such numbers were
     added.
     """
-    policy_of = {one.name: reading.pipeline.determinism_of(one) for one in reading.pipeline.stages}
+    policy_of = {stage.name: reading.pipeline.determinism_of(stage) for stage in reading.pipeline.stages}
     if policy_of[stage.name] is DeterminismPolicy.OFF:
         return ()
     floating = any(_has_floating(field.dataType) for field in schema.fields)
@@ -77,7 +77,7 @@ def _found(reading: Reading, name: str, calls: Sequence[StageCall], *, floating:
     again = read_plan(others[0].planned, others[0].inputs).facts if others else facts
     job = reading.pipeline.stage(name).job
     code = calls_of(job, Path(reading.project)) if facts.uses or facts != again else ()
-    return (one for one in findings(facts, again, code) if floating or one.kind is not Kind.FLOATING)
+    return (finding for finding in findings(facts, again, code) if floating or finding.kind is not Kind.FLOATING)
 
 
 def _has_floating(kind: DataType) -> bool:

@@ -165,8 +165,8 @@ class FrameBuilder:
 
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
         """The stage's output for ``partitions``, with `_partition` and the group columns its keyed readers prune by."""
-        dealt = tuple(one for one in partitions if one in self._dealt_anew(stage))
-        called = tuple(one for one in partitions if one not in dealt)
+        dealt = tuple(partition for partition in partitions if partition in self._dealt_anew(stage))
+        called = tuple(partition for partition in partitions if partition not in dealt)
         frames = [self._dealing(stage).rows(dealt)] if dealt else []
         frame = union([self._computed(stage, called), *frames] if called else frames)
         self._ready.clear()
@@ -182,14 +182,21 @@ class FrameBuilder:
         """What the stage keeps under one name, by the calls that made `output` for these partitions."""
         dealt = self._dealt_anew(stage)
         frames = [
-            (one, (self._dealing(stage).kept(one) if one in dealt else self._after[stage.name, one])[shape.name])
-            for one in partitions
+            (
+                partition,
+                (self._dealing(stage).kept(partition) if partition in dealt else self._after[stage.name, partition])[
+                    shape.name
+                ],
+            )
+            for partition in partitions
         ]
         return self._states(stage).after(shape, frames)
 
     def _dealt_anew(self, stage: Stage) -> frozenset[int]:
         return frozenset(
-            one.partition for one in self._reading.decisions[stage.name] if isinstance(one, RunDecision) and one.dealt
+            decision.partition
+            for decision in self._reading.decisions[stage.name]
+            if isinstance(decision, RunDecision) and decision.dealt
         )
 
     def _dealing(self, stage: Stage) -> Dealing:
@@ -241,11 +248,11 @@ class FrameBuilder:
             if len(partitions) == 1 or call.is_plan_alone:
                 return call.frame.withColumn(PARTITION, belongs)
             self.isolations[stage.name] = Isolation(call.reasons_against_sharing)
-        frames = [(one, self._call(stage, (one,)).frame) for one in partitions]
+        frames = [(partition, self._call(stage, (partition,)).frame) for partition in partitions]
         return union(
             [
-                frame.where(require_own_keys(stage, one, belongs, stage.key)).withColumn(PARTITION, F.lit(one))
-                for one, frame in frames
+                frame.where(require_own_keys(stage, number, belongs, stage.key)).withColumn(PARTITION, F.lit(number))
+                for number, frame in frames
             ]
         )
 
@@ -270,8 +277,8 @@ class FrameBuilder:
         arranged = self.is_arranged(stage)
         return union(
             [
-                (one.coalesce(1) if arranged else one).withColumn(PARTITION, F.lit(partition))
-                for partition, one in frames
+                (frame.coalesce(1) if arranged else frame).withColumn(PARTITION, F.lit(partition))
+                for partition, frame in frames
             ]
         )
 
@@ -313,7 +320,7 @@ class FrameBuilder:
         if stage.states:
             self._after[stage.name, partitions[0]] = call.after
         known = self._calls.setdefault(stage.name, [])
-        if len(known) < 2 and all(one.partitions == partitions for one in known):
+        if len(known) < 2 and all(call.partitions == partitions for call in known):
             known.append(call)
         return call
 

@@ -47,8 +47,8 @@ def given_input(edge: Input, keys: Sequence[Key]) -> GivenInput:
     if edge.exchange is not Exchange.KEYED:
         return GivenInput(edge.stage, () if edge.exchange is Exchange.FORWARD else None)
     written: dict[str, set[str]] = {}
-    for one in (column for key in keys for column in key if column.stage == edge.stage):
-        written.setdefault(one.name, set()).add(one.type.text)
+    for key_column in (column for key in keys for column in key if column.stage == edge.stage):
+        written.setdefault(key_column.name, set()).add(key_column.type.text)
     return GivenInput(edge.stage, edge.key, {name: min(kinds) for name, kinds in written.items() if len(kinds) == 1})
 
 
@@ -61,7 +61,7 @@ def judged(stage: Stage, call: StageCall, given: Sequence[GivenInput], columns: 
     texts = _Texts.of(call.frame, call.inputs)
     found = isolation_of(explained(call.frame), given, stage.key, columns, texts.functions)
     if found.nullable:
-        raise KeyMayBeNull(stage.name, {one.column: one.expression for one in found.nullable})
+        raise KeyMayBeNull(stage.name, {key.column: key.expression for key in found.nullable})
     odd = (
         ()
         if texts.plain
@@ -147,8 +147,8 @@ class _Texts:
 
     def _field(self, kind: str, descriptor: Any, value: Any) -> None:
         values = [value] if not descriptor.is_repeated else list(value.items() if hasattr(value, "items") else value)
-        for one in values:
-            for part in one if isinstance(one, tuple) else (one,):
+        for item in values:
+            for part in item if isinstance(item, tuple) else (item,):
                 if hasattr(part, "DESCRIPTOR"):
                     self.read(part)
                 elif isinstance(part, str):
@@ -156,4 +156,4 @@ class _Texts:
 
 
 def _is_plain_sql(text: str) -> bool:
-    return "#" not in text and all("\\" not in one and is_plain(one) for one in QUOTED.findall(text))
+    return "#" not in text and all("\\" not in quote and is_plain(quote) for quote in QUOTED.findall(text))

@@ -126,7 +126,9 @@ class StageInputs:
             stored = group_column(edge.key, stage.max_parallelism)
             group = F.col(stored) if stored in columns else key_group(edge.key, schemas[0], stage.max_parallelism)
             frame = frame.where(
-                in_groups(group, [range_of(one, stage.partitions, stage.max_parallelism) for one in partitions])
+                in_groups(
+                    group, [range_of(partition, stage.partitions, stage.max_parallelism) for partition in partitions]
+                )
             )
         return frame.drop(*(column for column in columns if not (keep_partition and column == PARTITION)))
 

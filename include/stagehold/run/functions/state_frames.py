@@ -55,7 +55,9 @@ class StateFrames:
         declared = {column.name: column.type for column in shape.columns}
         found = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
         if found != declared:
-            told, wanted = (", ".join(f"{name} {kind}" for name, kind in some.items()) for some in (found, declared))
+            told, wanted = (
+                ", ".join(f"{name} {kind}" for name, kind in columns.items()) for columns in (found, declared)
+            )
             raise StageContractBroken(
                 self.stage.name, f"its state {shape.name} has the columns {told}; declared are {wanted}: select or cast"
             )
@@ -123,8 +125,8 @@ def state_schema(shape: StateShape) -> StructType:
     from pyspark.sql.types import StructType
 
     fields = (
-        {"name": one.name, "type": JSON_TYPES.get(one.type, one.type), "nullable": True, "metadata": {}}
-        for one in shape.columns
+        {"name": column.name, "type": JSON_TYPES.get(column.type, column.type), "nullable": True, "metadata": {}}
+        for column in shape.columns
     )
     return StructType.fromJson({"fields": list(fields)})
 
@@ -150,8 +152,8 @@ def _refuse_other_columns(stage: Stage, shape: StateShape, schema: StructType, p
     from pyspark.sql.types import StructType
 
     footer = read_footer(piece.table, piece.part.files[0].path).spark_schema
-    written = {one.name: one.dataType.simpleString() for one in StructType.fromJson(json.loads(footer)).fields}
-    declared = {one.name: one.dataType.simpleString() for one in schema.fields}
+    written = {field.name: field.dataType.simpleString() for field in StructType.fromJson(json.loads(footer)).fields}
+    declared = {field.name: field.dataType.simpleString() for field in schema.fields}
     other = [
         f"{name} {kind}, and {written[name]} in what was kept"
         for name, kind in declared.items()
@@ -197,9 +199,9 @@ class Dealing:
     def _records(self, partitions: tuple[int, ...]) -> list[PartitionRecord]:
         read = {
             old
-            for one in partitions
+            for partition in partitions
             for old in old_partitions_read(
-                one,
+                partition,
                 partitions=self.stage.partitions,
                 old_partitions=self.rescaled.partitions,
                 max_parallelism=self.stage.max_parallelism,

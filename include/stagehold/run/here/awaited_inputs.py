@@ -74,9 +74,9 @@ def _to_come(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[st
     read = partitions_read(plan, task.pipeline, task.region, task.share)
     missing = {
         stage: tuple(
-            one.partition
-            for one in decisions
-            if one.action.computes and not (isinstance(one, RunDecision) and one.anew)
+            decision.partition
+            for decision in decisions
+            if decision.action.computes and not (isinstance(decision, RunDecision) and decision.anew)
         )
         for stage, decisions in read.items()
     }

@@ -33,7 +33,7 @@ def rollback_request(savepoint: Savepoint, pipeline: Pipeline, settings: Setting
     manifest, taken = stored.address(savepoint.number), stored.read_checkpoint(savepoint.number)
     run_id = f"{pipeline.name}/rollback__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     restore = new_restore_of_snapshot(run_id, manifest, allow_non_restored=True, as_recorded=True)
-    snapshots = {one.shape.id: one for one in under_present_ids(taken.stages, pipeline)}
+    snapshots = {snapshot.shape.id: snapshot for snapshot in under_present_ids(taken.stages, pipeline)}
     stages = tuple(_as_it_was(stage, snapshots.get(stage.id)) for stage in pipeline.stages)
     whole = pipeline.model_copy(update={"stages": stages})
     return RunRequest(whole, run_id, savepoint.interval, pipeline.params, restore)
@@ -63,7 +63,8 @@ def rollback_plan(savepoint: Savepoint, request: RunRequest, settings: Settings)
     """
     plan = current_plan(request, settings)
     missing = {
-        stage: len([one for one in plan.of(stage) if one.action.computes]) for stage in plan.stages_that_compute()
+        stage: len([decision for decision in plan.of(stage) if decision.action.computes])
+        for stage in plan.stages_that_compute()
     }
     if missing:
         raise RollbackIncomplete(savepoint.name, missing)

@@ -165,12 +165,14 @@ def record_lost_attempts(task: RegionTask, attempt: Attempt, lease: Lease, workp
     with ledger.together():
         ledger.leases.renew(lease, settings.lease_seconds)  # nobody takes it before the losses are recorded
         began = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
-        lost = [one for one in (*began, *_waiting_before(attempt, task, ledger)) if not ATTEMPT.is_terminal(one.state)]
-        decisions = [(one, journal.record_loss(task, one, ledger, settings)) for one in lost]
-    for one, decision in decisions:
+        lost = [
+            other for other in (*began, *_waiting_before(attempt, task, ledger)) if not ATTEMPT.is_terminal(other.state)
+        ]
+        decisions = [(other, journal.record_loss(task, other, ledger, settings)) for other in lost]
+    for lost_attempt, decision in decisions:
         if decision is None:
             continue
-        known = f"epoch {one.epoch}" if one.began else "a try that had not begun"
+        known = f"epoch {lost_attempt.epoch}" if lost_attempt.began else "a try that had not begun"
         workplace.progress(f"{task.subject}: {known} ended without a word; {decision.reason}")
         if task.again and not decision.restart:
             raise RestartRefused(task.subject, decision.reason)
@@ -178,12 +180,12 @@ def record_lost_attempts(task: RegionTask, attempt: Attempt, lease: Lease, workp
 
 def _waiting_before(attempt: Attempt, task: RegionTask, ledger: Ledger) -> list[Attempt]:
     """Earlier tries of the same partitions in the run that never had a lease. Who heals is no later try of theirs."""
-    earlier = [one for one in ledger.attempts.of_run(attempt.run_id) if one.started_at < attempt.started_at]
+    earlier = [other for other in ledger.attempts.of_run(attempt.run_id) if other.started_at < attempt.started_at]
     return [
-        one
-        for one in earlier
+        other
+        for other in earlier
         if task.only is None
-        and one.region == attempt.region
-        and overlap(share_of(one), share_of(attempt))
-        and not one.began
+        and other.region == attempt.region
+        and overlap(share_of(other), share_of(attempt))
+        and not other.began
     ]

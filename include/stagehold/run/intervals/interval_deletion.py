@@ -56,7 +56,7 @@ class AnnouncedDeletion:
 
     @property
     def bytes(self) -> int:
-        return sum(one.bytes for one in self.stages)
+        return sum(stage.bytes for stage in self.stages)
 
 
 class IntervalDeletion:
@@ -77,7 +77,7 @@ class IntervalDeletion:
         """What `carry_out` would take away."""
         every = Savepoints(self.place.workplace.settings.lake_uri).all()
         mine = (self.place.pipeline.name, self.place.request.interval)
-        names = tuple(one.name for one in every if (one.pipeline, one.interval) == mine)
+        names = tuple(savepoint.name for savepoint in every if (savepoint.pipeline, savepoint.interval) == mine)
         return AnnouncedDeletion(self.place.request.interval, tuple(self._stages()), names)
 
     def refuse(self, together: Sequence[str] = ()) -> None:
@@ -91,7 +91,7 @@ class IntervalDeletion:
         self._refuse_pinned()
         for stage in self.place.pipeline.stages:
             later = later_intervals(self.place.pipeline, stage, own, self.place.ledger) if stage.state else ()
-            needing = [one for one in later if one not in together and self._is_there(stage, one)]
+            needing = [interval for interval in later if interval not in together and self._is_there(stage, interval)]
             if needing:
                 raise IntervalNeeded(self.place.pipeline.name, own, stage.name, needing)
             by_spark = stage.output.committer is CommitterKind.DELTA_SPARK
@@ -163,8 +163,8 @@ class IntervalDeletion:
         now, ledger = datetime.now(UTC), self.place.ledger
         with ledger.together():
             for stage, records in self.place.recorded().items():
-                there = [one for one in records if one.state.keeps_files]
-                ledger.partitions.record([as_released(one, now) for one in there], hearts[stage].lease)
+                there = [record for record in records if record.state.keeps_files]
+                ledger.partitions.record([as_released(record, now) for record in there], hearts[stage].lease)
             newest = ledger.runs.newest(self.place.pipeline.name, self.place.request.interval)
             if newest:
                 text = f"{self.who} deleted the interval{f': {self.why}' if self.why else ''}"
@@ -173,7 +173,7 @@ class IntervalDeletion:
     def _stages(self) -> Iterator[DeletedStage]:
         recorded = self.place.recorded()
         for stage in self.place.stages:
-            there = [one for one in recorded.get(stage.name, ()) if one.state.keeps_files]
+            there = [record for record in recorded.get(stage.name, ()) if record.state.keeps_files]
             history = self.place.ledger.partitions.history(self.place.cell(stage))
             paths = (file.path for record in history for file in record.all_files)
             present = present_files(self.place.location(stage).uri, paths)
@@ -182,11 +182,11 @@ class IntervalDeletion:
                     stage=stage.name,
                     table=stage.output.table,
                     partitions=len(there),
-                    rows=sum(one.rows for one in there),
+                    rows=sum(record.rows for record in there),
                     files=len(present),
                     bytes=sum(present.values()),
                 )
 
     def _is_there(self, stage: Stage, interval: str) -> bool:
         newest = self.place.ledger.partitions.newest(Cell(self.place.pipeline.name, stage.id, interval))
-        return any(one.state.readable for one in newest)
+        return any(record.state.readable for record in newest)

@@ -100,13 +100,13 @@ def _differences(pipeline: Pipeline, one: Recorded, other: Recorded) -> Iterator
 def _contents(records: Sequence[PartitionRecord]) -> StageContents:
     return StageContents(
         partitions=len(records),
-        consumable=sum(one.state.readable for one in records),
-        rows=sum(one.rows for one in records),
-        bytes=sum(one.bytes for one in records),
-        seconds=sum(one.seconds or 0.0 for one in records),
-        judged=sum(one.judged != "" for one in records),
-        refused=sum(bool(one.refused) for one in records),
-        waived=sum(bool(one.refused) and one.state.readable for one in records),
+        consumable=sum(record.state.readable for record in records),
+        rows=sum(record.rows for record in records),
+        bytes=sum(record.bytes for record in records),
+        seconds=sum(record.seconds or 0.0 for record in records),
+        judged=sum(record.judged != "" for record in records),
+        refused=sum(bool(record.refused) for record in records),
+        waived=sum(bool(record.refused) and record.state.readable for record in records),
         columns=_columns(records),
     )
 

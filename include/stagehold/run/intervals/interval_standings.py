@@ -57,14 +57,14 @@ def standings(
     :param pipelines: those of the places, by name.
     """
     decided = ledger.pipelines.decided(places)
-    declared = {one: declared_stages(with_counts(pipelines[one[0]], decided.get(one, {}))) for one in places}
+    declared = {place: declared_stages(with_counts(pipelines[place[0]], decided.get(place, {}))) for place in places}
     below = {
-        place: {one.stage: one.partitions for one in stages if one.partitions is not None}
+        place: {stage.stage: stage.partitions for stage in stages if stage.partitions is not None}
         for place, stages in declared.items()
     }
     counts = ledger.pipelines.counts(places, below)
     return {
-        place: {one.stage: Standing.of(one, counts.get(place, {}).get(one.stage, {})) for one in stages}
+        place: {stage.stage: Standing.of(stage, counts.get(place, {}).get(stage.stage, {})) for stage in stages}
         for place, stages in declared.items()
     }
 
@@ -95,7 +95,7 @@ def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tu
             pipeline,
             key,
             found[pipeline.name, key],
-            [one for one in figures if one.interval == key],
+            [figure for figure in figures if figure.interval == key],
             newest.get(key),
             pins.get(key),
         )
@@ -111,7 +111,7 @@ def _known(
     run: Run | None,
     pin: Pin | None,
 ) -> KnownInterval:
-    standing, last = together(stages.values()), max(one.recorded_at for one in figures)
+    standing, last = together(stages.values()), max(figure.recorded_at for figure in figures)
     known = tuple(_stages(pipeline, stages, figures))
     return KnownInterval(interval, standing.state, str(standing), known, last, run, pin)
 
@@ -119,12 +119,12 @@ def _known(
 def _stages(pipeline: Pipeline, stages: Standings, figures: Sequence[StateFigures]) -> Iterator[KnownStage]:
     for stage in pipeline.stages:
         if stage.id in stages:
-            standing, own = stages[stage.id], [one for one in figures if one.stage == stage.id]
+            standing, own = stages[stage.id], [figure for figure in figures if figure.stage == stage.id]
             yield KnownStage(
                 stage=stage.name,
                 consumable=standing.consumable,
                 released=standing.released,
                 total=standing.total,
-                rows=sum(one.rows for one in own),
-                seconds=sum(one.seconds for one in own),
+                rows=sum(figure.rows for figure in own),
+                seconds=sum(figure.seconds for figure in own),
             )

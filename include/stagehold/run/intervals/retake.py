@@ -170,7 +170,7 @@ def retake_table(
             _refuse_published_rows(replace(wanted, interval=interval), ledger)
         if not dry_run:
             _record(wanted, taken, after, gave_up, ledger)
-    return TableRetake(before, after, sum(one.bytes for one in files), gave_up)
+    return TableRetake(before, after, sum(file.bytes for file in files), gave_up)
 
 
 def _table_of(wanted: Retake, settings: Settings) -> str:

@@ -180,7 +180,7 @@ def refuse_unless_resumed(task: RegionTask, ledger: Ledger) -> None:
     :raises RunSuspended: nobody has resumed the run.
     """
     attempts = ledger.attempts.of_run(task.request.run_id)
-    begun = any(one.subject == task.subject and one.began for one in attempts)
+    begun = any(attempt.subject == task.subject and attempt.began for attempt in attempts)
     if task.again or not begun or task.launcher != "airflow":
         refuse_suspended(task.request.run_id, ledger)
 

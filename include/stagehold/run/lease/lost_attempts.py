@@ -37,7 +37,7 @@ def losses(attempts: Sequence[Attempt], ledger: Ledger) -> Mapping[str, Loss]:
 
     :param attempts: of one run.
     """
-    found = ((one.attempt_id, _loss(one, attempts, ledger)) for one in attempts)
+    found = ((attempt.attempt_id, _loss(attempt, attempts, ledger)) for attempt in attempts)
     return {attempt_id: loss for attempt_id, loss in found if loss is not None}
 
 
@@ -59,8 +59,10 @@ def _loss(attempt: Attempt, attempts: Iterable[Attempt], ledger: Ledger) -> Loss
 def _follower(attempt: Attempt, attempts: Iterable[Attempt]) -> Attempt | None:
     """The next one for the same partitions that had a lease."""
     later = (
-        one
-        for one in attempts
-        if one.region == attempt.region and one.epoch > attempt.epoch and overlap(share_of(one), share_of(attempt))
+        other
+        for other in attempts
+        if other.region == attempt.region
+        and other.epoch > attempt.epoch
+        and overlap(share_of(other), share_of(attempt))
     )
-    return min(later, key=lambda one: one.epoch, default=None)
+    return min(later, key=lambda attempt: attempt.epoch, default=None)

@@ -44,7 +44,7 @@ class RegionTables:
     def waves_of(self, stage: str, attempt_id: str) -> int:
         """The highest number of a wave that the attempt has recorded of the stage."""
         newest = self.workplace.ledger.partitions.newest(self.cell(stage))
-        return max((one.wave for one in newest if one.attempt_id == attempt_id), default=0)
+        return max((record.wave for record in newest if record.attempt_id == attempt_id), default=0)
 
     def rivals(self, stage: str) -> list[TableLocation]:
         """The table as attempts of other shares know it, as far as those shares overlap this one."""
@@ -86,7 +86,7 @@ class RegionTables:
         ledger, settings = self.workplace.ledger, self.workplace.settings
         swept = Sweeper(ledger, settings).sweep_behind(attempt, self.cell(stage), self.location(stage))
         if swept:
-            files = sum(one.files for one in swept)
+            files = sum(folder.files for folder in swept)
             self.workplace.progress(f"{stage}: deleted {files} files that dead attempts left")
 
 
@@ -130,8 +130,8 @@ def adopt(
 def verdicts_beside(records: Iterable[PartitionRecord]) -> Iterator[GateResult]:
     """What the waves that published these partitions left of their gate's verdicts."""
     by_wave: dict[WaveVerdicts, set[tuple[Cell, int]]] = {}
-    for one in records:
-        by_wave.setdefault(WaveVerdicts.of(one), set()).add((one.cell, one.partition))
+    for record in records:
+        by_wave.setdefault(WaveVerdicts.of(record), set()).add((record.cell, record.partition))
     for wave, places in by_wave.items():
         yield from (said for said in wave.read() if (said.cell, said.partition) in places)
 

@@ -97,7 +97,7 @@ class Sweeper:
     def _strays(self, attempt: Attempt, places: Mapping[Cell, TableLocation]) -> tuple[StrayFolder, ...]:
         """Attempts that finished are left out: all they wrote was published."""
         earlier = self._ledger.attempts.before(attempt)
-        dead = [one.attempt_id for one in earlier if one.state is not AttemptState.FINISHED]
+        dead = [attempt.attempt_id for attempt in earlier if attempt.state is not AttemptState.FINISHED]
         older_than = datetime.now(UTC) - timedelta(seconds=self._settings.sweep_after_seconds)
         return tuple(
             stray

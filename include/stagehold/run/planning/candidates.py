@@ -52,12 +52,12 @@ class Candidates:
         return self._in_lake() if self.ledger is None else self._kept_by(self.ledger)
 
     def _kept_by(self, ledger: Ledger) -> Iterator[tuple[RestoreSource, str]]:
-        for one in ledger.checkpoints.of_interval(self.pipeline, self.interval):
-            if one.kept and not one.savepoint:
-                origin = Origin.OWN if one.run_id == self.run_id else Origin.OTHER_RUN
-                place = CheckpointedRun(one.pipeline, one.interval, one.run_id)
-                source = RestoreSource(origin, one.number, one.run_id, one.triggered_at)
-                yield source, StoredCheckpoints(self.lake_uri, place).address(one.number)
+        for record in ledger.checkpoints.of_interval(self.pipeline, self.interval):
+            if record.kept and not record.savepoint:
+                origin = Origin.OWN if record.run_id == self.run_id else Origin.OTHER_RUN
+                place = CheckpointedRun(record.pipeline, record.interval, record.run_id)
+                source = RestoreSource(origin, record.number, record.run_id, record.triggered_at)
+                yield source, StoredCheckpoints(self.lake_uri, place).address(record.number)
 
     def _in_lake(self) -> Iterator[tuple[RestoreSource, str]]:
         folder = "/".join((lake_root(self.lake_uri), CHECKPOINTS, path_safe(self.pipeline), path_safe(self.interval)))
@@ -93,7 +93,8 @@ def _problem(address: str, damaged: Damaged | None) -> str | None:
     except CheckpointCorrupt as error:
         return error.reason
     gone: Mapping[str, frozenset[int]] = {
-        stage.shape.name: missing_files([one for one in stage.partitions if one.state.readable]) for stage in stages
+        stage.shape.name: missing_files([record for record in stage.partitions if record.state.readable])
+        for stage in stages
     }
     told = [f"{len(partitions)} partitions of {stage}" for stage, partitions in gone.items() if partitions]
     if told:

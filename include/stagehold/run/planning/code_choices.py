@@ -106,7 +106,11 @@ def _words(request: RunRequest, ledger: Ledger, settings: Settings) -> Iterator[
         if choice.handling is not CodeHandling.ACCEPT or choice.stage not in stages:
             continue
         present = _present_code(stages[choice.stage], settings).value
-        general = [one for one in ledger.acceptances.of(pipeline) if one.stage == choice.stage and not one.interval]
+        general = [
+            acceptance
+            for acceptance in ledger.acceptances.of(pipeline)
+            if acceptance.stage == choice.stage and not acceptance.interval
+        ]
         for code in choice.made_by:
             if present and code and acceptance_of(code, present, general) is None:
                 now = datetime.now(UTC)

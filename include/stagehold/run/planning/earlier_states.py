@@ -39,12 +39,14 @@ class KnownIntervals:
         own = self.ledger.partitions.newest(cell)
         if own or self.production is None:
             return own
-        told = newest_records(one for one in self._told if one.cell == cell)
-        return tuple(sorted(told.values(), key=lambda one: one.partition))
+        told = newest_records(record for record in self._told if record.cell == cell)
+        return tuple(sorted(told.values(), key=lambda record: record.partition))
 
     def intervals(self, pipeline: str, stage_id: str) -> frozenset[str]:
         """The intervals in which the stage has records."""
-        told = (one.cell for one in self._told if (one.cell.pipeline, one.cell.stage) == (pipeline, stage_id))
+        told = (
+            record.cell for record in self._told if (record.cell.pipeline, record.cell.stage) == (pipeline, stage_id)
+        )
         return frozenset((*self.ledger.partitions.intervals_of(pipeline, stage_id), *(cell.interval for cell in told)))
 
     @cached_property

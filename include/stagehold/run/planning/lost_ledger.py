@@ -42,7 +42,7 @@ def _refuse_records_under_name(stage: Stage, request: RunRequest, ledger: Ledger
     """What goes on from one interval to the next is asked of all intervals; else of the one that would be computed
     again, unless it begins with a snapshot, which knows stages by their names, too.
     """
-    if stage.id == stage.name or any(stage.name == one.id for one in request.pipeline.stages):
+    if stage.id == stage.name or any(stage.name == known.id for known in request.pipeline.stages):
         return
     pipeline, restore = request.pipeline.name, request.restore
     if restore is not None and restore.as_recorded:

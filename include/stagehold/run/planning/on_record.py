@@ -51,9 +51,9 @@ def on_record(
     published = {
         stage.name: absences(
             [
-                one
-                for one in _committed(records[stage.name])
-                if one.partition < stage.partitions and one.partition not in restored.get(stage.name, ())
+                record
+                for record in _committed(records[stage.name])
+                if record.partition < stage.partitions and record.partition not in restored.get(stage.name, ())
             ]
         )
         for stage in pipeline.stages
@@ -62,9 +62,9 @@ def on_record(
     return OnRecord(
         records=records,
         gone={
-            name: _gone(_committed(some), published.get(name), restored.get(name, frozenset()))
-            | _refused_and_gone(some)
-            for name, some in records.items()
+            name: _gone(_committed(stage_records), published.get(name), restored.get(name, frozenset()))
+            | _refused_and_gone(stage_records)
+            for name, stage_records in records.items()
         },
         removed={name: found.removed for name, found in published.items()},
         restored=restored,
@@ -75,13 +75,13 @@ def _gone(records: tuple[PartitionRecord, ...], published: Absences | None, rest
     """Partitions whose data is gone. In a published table it counts what its snapshot holds; in a stage's own table,
     whether the version is there; of data that is to be put there, whether its files are.
     """
-    waiting = missing_files([one for one in records if one.partition in restored])
-    here = tuple(one for one in records if one.partition not in restored)
+    waiting = missing_files([record for record in records if record.partition in restored])
+    here = tuple(record for record in records if record.partition not in restored)
     return waiting | (missing_data(here) if published is None else missing_files(here) | published.lost)
 
 
 def _refused_and_gone(records: tuple[PartitionRecord, ...]) -> frozenset[int]:
-    return missing_files([one for one in records if one.state.kept_back and one.version is None])
+    return missing_files([record for record in records if record.state.kept_back and record.version is None])
 
 
 def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:

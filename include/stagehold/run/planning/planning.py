@@ -209,7 +209,9 @@ def as_asked(known: Situation, request: RunRequest, forced: frozenset[str]) -> S
     """
     judged, forced = judged_stages(request), forced_stages(request) | forced
     asked = known.changed(
-        lambda stage, one: replace(one, order=replace(one.order, accepted=stage not in judged, forced=stage in forced))
+        lambda stage, situation: replace(
+            situation, order=replace(situation.order, accepted=stage not in judged, forced=stage in forced)
+        )
     )
     return replace(asked, confined=_confined(request))
 
@@ -407,7 +409,7 @@ def forced_stages(request: RunRequest) -> frozenset[str]:
     """The stages that a restore computes anew; none without one. What an order names that is gone is left out."""
     stage, order = (request.restore.stage, request.restore.work_order) if request.restore else (None, None)
     if order is not None:
-        return frozenset(order.anew).intersection(one.name for one in request.pipeline.stages)
+        return frozenset(order.anew).intersection(stage.name for stage in request.pipeline.stages)
     if stage is None:
         return frozenset()
     known = [candidate.name for candidate in request.pipeline.stages]

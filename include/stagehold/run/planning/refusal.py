@@ -20,9 +20,9 @@ from stagehold.spec.settings.source import Undeclared
 
 def refuse_too_early(pipeline: Pipeline, plan: ResumePlan) -> None:
     """:raises EarlierMissing: a stage goes on with what an interval keeps that has to run first."""
-    for one in plan.decisions:
-        if isinstance(one, BlockedDecision) and one.gap:
-            raise EarlierMissing(pipeline.name, one.stage, one.gap.interval, str(one.reason))
+    for decision in plan.decisions:
+        if isinstance(decision, BlockedDecision) and decision.gap:
+            raise EarlierMissing(pipeline.name, decision.stage, decision.gap.interval, str(decision.reason))
 
 
 def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> None:
@@ -35,7 +35,7 @@ def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger
         if stage.source is None or not stage.source.incremental:
             continue
         reading = view.sources.of(stage)
-        computing = (one.partition for one in plan.of(stage.name) if one.action.computes)
+        computing = (decision.partition for decision in plan.of(stage.name) if decision.action.computes)
         reading.refuse_spoiled(stage.name, [file for number in computing for file in reading.splits[number].files])
 
 
@@ -73,6 +73,6 @@ def _refuse_undeclared_reads(pipeline: Pipeline, plan: ResumePlan, settings: Set
         stage.name: undeclared(side_reads(stage.job, project, stage.frames), declared, roots)
         for stage, declared in strict
     }
-    refused = {stage: some for stage, some in found.items() if some}
+    refused = {stage: reads for stage, reads in found.items() if reads}
     if refused:
         raise undeclared_error(pipeline, refused)

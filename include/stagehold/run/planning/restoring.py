@@ -66,7 +66,7 @@ def asked_again(run_id: str, restore: Restore | None, ledger: Ledger) -> Restore
     """The request that a run works for: that somebody has it compute stages once more, if that was asked last; else the
     one that it began with, if any.
     """
-    newest = next((one for one in ledger.restores.of_run(run_id) if _is_for_this_run_alone(one)), None)
+    newest = next((restore for restore in ledger.restores.of_run(run_id) if _is_for_this_run_alone(restore)), None)
     if newest is None or (restore is not None and restore.requested_at >= newest.requested_at):
         return restore
     return newest

@@ -54,7 +54,7 @@ class BeginsWith:
             if restore.fulfilled_at is None:
                 raise
             return None
-        counts = {one.shape.id: one.parallelism for one in checkpoint.stages}
+        counts = {snapshot.shape.id: snapshot.parallelism for snapshot in checkpoint.stages}
         counted = with_counts(pipeline, counts).pipeline
         plan = restore_plan(checkpoint, counted, allow_non_restored=restore.allow_non_restored)
         return BeginsWith(require_restorable(plan), restore, interval, root, origin)
@@ -73,7 +73,7 @@ class BeginsWith:
         """Stages of which somebody else than the pipeline's own stages sees what it has: in published tables, or in a
         later interval, which goes on with what they keep.
         """
-        known = (pipeline.stage(one.stage) for one in self.plan.stages)
+        known = (pipeline.stage(stage_restore.stage) for stage_restore in self.plan.stages)
         return frozenset(stage.name for stage in known if stage.output.table is not None or stage.states)
 
     def in_place_of(
@@ -86,13 +86,13 @@ class BeginsWith:
         computed = ledger.restores.computed(self.restore)
         counting: dict[str, tuple[PartitionRecord, ...]] = {}
         waiting: dict[str, frozenset[int]] = {}
-        for stage_id in {*recorded, *(one.snapshot.shape.id for one in self.plan.stages)}:
+        for stage_id in {*recorded, *(stage_restore.snapshot.shape.id for stage_restore in self.plan.stages)}:
             done = computed.get(stage_id, frozenset())
-            own = {one.partition: one for one in recorded.get(stage_id, ()) if one.partition in done}
+            own = {record.partition: record for record in recorded.get(stage_id, ()) if record.partition in done}
             taken = {
-                one.partition: one
-                for one in self._records(stage_id)
-                if one.partition not in done and stage_id not in tied
+                record.partition: record
+                for record in self._records(stage_id)
+                if record.partition not in done and stage_id not in tied
             }
             merged = {**taken, **own}
             counting[stage_id] = tuple(merged[partition] for partition in sorted(merged))
@@ -125,21 +125,23 @@ class BeginsWith:
             for stage in pipeline.stages
             if stage.id not in tied and stage.output.stored and stage.key
         }
-        return {name: one for name, one in found.items() if one}
+        return {name: rescaled for name, rescaled in found.items() if rescaled}
 
     def _rescaled(self, stage: Stage) -> Rescaled | None:
         found = self._restored(stage.id)
         if found is None or not found.rescaled or found.snapshot.max_parallelism != stage.max_parallelism:
             return None
-        there = [one for one in found.snapshot.partitions if one.state.readable]
+        there = [record for record in found.snapshot.partitions if record.state.readable]
         lost = missing_files(there)
-        records = {one.partition: one for one in there if one.partition not in lost}
+        records = {record.partition: record for record in there if record.partition not in lost}
         return Rescaled(records, found.snapshot.parallelism, self.plan.checkpoint.interval)
 
     @property
     def counts(self) -> Mapping[str, int]:
         """Into how many partitions each stage was cut, by its id."""
-        return {one.snapshot.shape.id: one.snapshot.parallelism for one in self.plan.stages}
+        return {
+            stage_restore.snapshot.shape.id: stage_restore.snapshot.parallelism for stage_restore in self.plan.stages
+        }
 
     def bytes(self, stage: Stage) -> int:
         found = self._restored(stage.id)
@@ -150,9 +152,11 @@ class BeginsWith:
         moved = Relocation(self.root, lake_root(settings.production.lake_uri))
         found = ((stage, self._restored(stage.id)) for stage in pipeline.stages if is_incremental(stage))
         return {
-            stage.name: RestoredPosition(moved.position(one.snapshot.position), self._taken_by_others(stage, settings))
-            for stage, one in found
-            if one and one.snapshot.position
+            stage.name: RestoredPosition(
+                moved.position(stage_restore.snapshot.position), self._taken_by_others(stage, settings)
+            )
+            for stage, stage_restore in found
+            if stage_restore and stage_restore.snapshot.position
         }
 
     def _taken_by_others(self, stage: Stage, settings: Settings) -> Mapping[str, PublishedPosition]:
@@ -164,14 +168,14 @@ class BeginsWith:
         told = told_positions(self.root, taken.pipeline, stage.id, until=taken.taken_at)
         moved = Relocation(self.origin, production)
         return {
-            interval: replace(one, position=moved.position(one.position))
-            for interval, one in told.items()
+            interval: replace(position, position=moved.position(position.position))
+            for interval, position in told.items()
             if interval != taken.interval
         }
 
     def adapted(self, pipeline: Pipeline) -> Pipeline:
         """The pipeline with the max_parallelism that its stages take over."""
-        taken = {one.stage: one.max_parallelism for one in self.plan.stages}
+        taken = {stage_restore.stage: stage_restore.max_parallelism for stage_restore in self.plan.stages}
         stages = (
             stage.model_copy(update={"max_parallelism": taken.get(stage.name, stage.max_parallelism)})
             for stage in pipeline.stages
@@ -179,8 +183,7 @@ class BeginsWith:
         return pipeline.model_copy(update={"stages": tuple(stages)})
 
     def _records(self, stage_id: str) -> tuple[PartitionRecord, ...]:
-        """The snapshot's records of a stage; none if the stage is cut differently now, since its partitions are others.
-        """
+        """The snapshot's records of a stage; none if the stage is cut differently now, since its partitions are others."""
         found = self._restored(stage_id)
         if found is None or found.rescaled:
             return ()
@@ -191,7 +194,9 @@ class BeginsWith:
         return tuple(replace(record, cell=cell) for record in own if cell)
 
     def _restored(self, stage_id: str) -> StageRestore | None:
-        return next((one for one in self.plan.stages if one.snapshot.shape.id == stage_id), None)
+        return next(
+            (stage_restore for stage_restore in self.plan.stages if stage_restore.snapshot.shape.id == stage_id), None
+        )
 
 
 @lru_cache(maxsize=4)

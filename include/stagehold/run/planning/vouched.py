@@ -22,12 +22,16 @@ def acceptances_for(
     """Oldest first; those of production are older than a sandbox's own."""
     by_id = ledger.acceptances.holding(pipeline.name, interval)
     told = facts_told(settings.production.lake_uri, Acceptance) if settings.sandbox else ()
-    before = [one for one in told if one.pipeline == pipeline.name and one.interval in (None, interval)]
+    before = [
+        acceptance
+        for acceptance in told
+        if acceptance.pipeline == pipeline.name and acceptance.interval in (None, interval)
+    ]
     words = {
-        stage.name: (*(one for one in before if one.stage == stage.id), *by_id.get(stage.id, ()))
+        stage.name: (*(acceptance for acceptance in before if acceptance.stage == stage.id), *by_id.get(stage.id, ()))
         for stage in pipeline.stages
     }
-    return {name: some for name, some in words.items() if some}
+    return {name: acceptances for name, acceptances in words.items() if acceptances}
 
 
 def waivers_for(
@@ -45,25 +49,27 @@ def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Setting
 def waivers_said(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     """Waivers in force, and those that were in force before."""
     told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
-    before = (one for one in told if (one.pipeline, one.interval) == (pipeline, interval))
+    before = (waiver for waiver in told if (waiver.pipeline, waiver.interval) == (pipeline, interval))
     return (*before, *ledger.waivers.of(pipeline, interval))
 
 
 def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[Waiver, ...]]:
     """Waivers for the stages that the pipeline still has, by name."""
-    by_name = {stage.name: tuple(one for one in words if one.stage == stage.id) for stage in pipeline.stages}
-    return {name: some for name, some in by_name.items() if some}
+    by_name = {stage.name: tuple(waiver for waiver in words if waiver.stage == stage.id) for stage in pipeline.stages}
+    return {name: waivers for name, waivers in by_name.items() if waivers}
 
 
 def verdicts_of(pipeline: Pipeline, interval: str, ledger: Ledger) -> Mapping[str, ContentVerdicts]:
     """What gates said of all partitions of stages together."""
     said = ledger.stage_verdicts.of(pipeline.name, interval)
-    by_name = {stage.name: tuple(one for one in said if one.cell.stage == stage.id) for stage in pipeline.stages}
-    return {name: ContentVerdicts(some) for name, some in by_name.items() if some}
+    by_name = {
+        stage.name: tuple(verdict for verdict in said if verdict.cell.stage == stage.id) for stage in pipeline.stages
+    }
+    return {name: ContentVerdicts(verdicts) for name, verdicts in by_name.items() if verdicts}
 
 
 def newest_verdict(records: Sequence[PartitionRecord], ledger: Ledger) -> StageVerdict | None:
     """What a gate said last of all these together, which are the newest of a stage."""
     cell = records[0].cell
-    said = tuple(one for one in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if one.cell == cell)
+    said = tuple(verdict for verdict in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if verdict.cell == cell)
     return ContentVerdicts(said).newest_of(content_of(records)) if said else None

@@ -97,18 +97,18 @@ class StageRunner:
         :raises NotDeterministic: likewise, when it may come out different next time and the spec forbids that.
         :raises GateBlocked: after the last wave, when the gate refused some partitions; all others are consumable.
         """
-        recorded = [one for one in decisions if isinstance(one, JudgeDecision)]
-        again = [one for one in recorded if not one.together]
-        computed = tuple(one for one in decisions if one.action is not Action.JUDGE)
+        recorded = [decision for decision in decisions if isinstance(decision, JudgeDecision)]
+        again = [decision for decision in recorded if not decision.together]
+        computed = tuple(decision for decision in decisions if decision.action is not Action.JUDGE)
         if computed:
             with self._reporting(computed[:1]), self._frames.computing(self._task.stage):
                 schema = self._frames.check(self._task.stage, computed[0].partition)
                 self._inspect_plans(computed[0].partition, schema)
                 self._inspect_reads()
         else:
-            schema = recorded_schema([one.record for one in recorded if one.record])
+            schema = recorded_schema([decision.record for decision in recorded if decision.record])
         self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
-        self._tell_unjudged([one.partition for one in decisions])
+        self._tell_unjudged([decision.partition for decision in decisions])
         refused = self._judge_again(again)
         waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
         refused = {**refused, **of_waves} or self._judge_together(decisions, waves)
@@ -130,8 +130,10 @@ class StageRunner:
         """Judge all together; gives partitions that stay held since the gate refuses all of the stage; none while
         others are still to be computed.
         """
-        planned, own = self._reading.decisions[self._task.stage.name], {one.partition for one in done}
-        if self._task.whole is None or any(one.action.computes and one.partition not in own for one in planned):
+        planned, own = self._reading.decisions[self._task.stage.name], {decision.partition for decision in done}
+        if self._task.whole is None or any(
+            decision.action.computes and decision.partition not in own for decision in planned
+        ):
             return {}
         judging = JudgingTogether(self._task, self._session, self._publisher, self._committer, self._workplace)
         refused = judging.judge(self._task.whole, planned, self._waves_before + waves + 1)
@@ -143,22 +145,22 @@ class StageRunner:
         suite = self._task.suite
         if suite is None:
             return
-        for expectation, some in suite.unjudged(sorted(partitions)).items():
-            subject = f"{self._task.stage.name}[{PartitionSet(some)}]"
+        for expectation, unjudged in suite.unjudged(sorted(partitions)).items():
+            subject = f"{self._task.stage.name}[{PartitionSet(unjudged)}]"
             self._workplace.progress(f"{subject} is not judged by {expectation}: {suite.earlier.lacking}")
 
     def _inspect_plans(self, partition: int, schema: StructType) -> None:
         """Say, once per attempt, what may come out different next time, and why a wave is not computed by one call."""
         found = inspect(self._frames, self._task.stage, self._reading, partition, schema)
-        for one in found:
-            self._warn("not deterministic", str(one))
+        for finding in found:
+            self._warn("not deterministic", str(finding))
         for name, isolation in self._frames.isolations.items():
             if not isolation.together and not self._reading.pipeline.stage(name).states:  # which says so itself
                 self._warn("called apart", separate_calls_text(name, isolation))
         for name, habits in self._frames.habits.items():
             if name not in self._frames.isolations and self._reading.pipeline.stage(name).partitions > 1:
                 self._warn("called apart", habits_text(name, habits))
-        refused = [str(one) for one in found if one.refused]
+        refused = [str(finding) for finding in found if finding.refused]
         if refused:
             raise NotDeterministic(self._task.stage.name, refused)
 
@@ -190,8 +192,8 @@ class StageRunner:
 
     def _is_recorded_with(self, schema: StructType) -> bool:
         """Whether all that is on record of the stage and interval has just these columns."""
-        records = [one.record for one in self._reading.decisions[self._task.stage.name] if one.record]
-        return bool(records) and all(has_columns(one, schema) for one in records)
+        records = [decision.record for decision in self._reading.decisions[self._task.stage.name] if decision.record]
+        return bool(records) and all(has_columns(record, schema) for record in records)
 
     def _run_waves(self, remaining: tuple[Decision, ...], schema: StructType) -> tuple[int, dict[int, str]]:
         """The number of waves, and the partitions that the gate refused."""
@@ -203,13 +205,13 @@ class StageRunner:
             self._workplace.progress(f"{self._task.stage.name}: wave {number} {share}")
             TIMINGS.passed(Lap.CHECK)
             current, remaining = remaining[: size.partitions], remaining[size.partitions :]
-            with in_wave(WavePlace(self._task.stage.name, number, tuple(one.partition for one in current))):
+            with in_wave(WavePlace(self._task.stage.name, number, tuple(decision.partition for decision in current))):
                 wave, computing = self._compute(number, current, schema, files.rows_per_file)
                 right = self._publisher.right_to(self._task.stage.name, current)
                 refused |= self._delivery.deliver(wave.of(right.partitions), right)
             self._at_boundary()
             TIMINGS.wave_passed()
-            files = files.corrected_by([file for some in wave.staged.files.values() for file in some])
+            files = files.corrected_by([file for files in wave.staged.files.values() for file in files])
             seconds = wave.seconds
             size = self._sizer.following(MeasuredWave(len(current), seconds, seconds - computing), len(remaining))
         return number - self._waves_before, refused
@@ -232,7 +234,7 @@ class StageRunner:
         measured = self._session.measure(staged, schema, files.partitions, suite, seconds)
         staged, measured, aside = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
         self._reach(Point.AFTER_MEASURE, number)
-        kept = {one: (*kept.get(one, ()), *aside.get(one, ())) for one in files.partitions}
+        kept = {partition: (*kept.get(partition, ()), *aside.get(partition, ())) for partition in files.partitions}
         return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts), seconds
 
     def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
@@ -294,7 +296,10 @@ class Keeping:
         files = replace(rows, below=f"{STATE_FOLDER}/{shape.name}", sort_by=(order,), arranged=False)
         staged = self.session.write(self.frames.kept(self.task.stage, shape, rows.partitions), files)
         measured = self.session.measure(staged, state_schema(shape), rows.partitions, None, 0).metrics
-        return {one.partition: self._part(shape, one, staged.files.get(one.partition, ())) for one in measured}
+        return {
+            metrics.partition: self._part(shape, metrics, staged.files.get(metrics.partition, ()))
+            for metrics in measured
+        }
 
     def _part(self, shape: StateShape, measured: PartitionMetrics, files: tuple[DataFile, ...]) -> StatePart:
         stage, earlier = self.task.stage, self.earlier

@@ -53,7 +53,7 @@ class SparkEngine:
         if any(stage.gate for stage in stages):
             preload()
         TIMINGS.passed(Lap.REGION)
-        dead, stall_timeout = [one.attempt_id for one in died], task.pipeline.stall_timeout
+        dead, stall_timeout = [attempt.attempt_id for attempt in died], task.pipeline.stall_timeout
         with session_of(attempt.attempt_id, dead, self._settings, self._progress, stall_timeout) as spark:
             TIMINGS.passed(Lap.SESSION)
             send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
@@ -124,11 +124,11 @@ class SparkStageSession:
             return Measured(measure(spark, staged, schema, partitions))
         each = dict.fromkeys(partitions, seconds / len(partitions))
         content = StagedContent(staged, schema)
-        rows = _rows(content, spark, [file for some in staged.files.values() for file in some])
+        rows = _rows(content, spark, [file for files in staged.files.values() for file in files])
         return measure_and_judge(rows, content, partitions, suite, each)
 
     def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
-        partitions = sorted({number for one in unmet for number in one.partitions})
+        partitions = sorted({number for failure in unmet for number in failure.partitions})
         frame = StagedContent(staged, schema).told_apart(measuring_session(self._spark), partitions)
         return split_rows(frame, unmet, suite)
 

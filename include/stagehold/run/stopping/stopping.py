@@ -54,10 +54,10 @@ def await_stop(
     """
     told: set[str] = set()
     while working := at_work(ledger.attempts.of_run(run_id), ledger):
-        for one in working:
-            if one.attempt_id not in told:
-                told.add(one.attempt_id)
-                waiting_for(one)
+        for attempt in working:
+            if attempt.attempt_id not in told:
+                told.add(attempt.attempt_id)
+                waiting_for(attempt)
         sleep(POLL_SECONDS)
     settle_cancelled(run_id, ledger)
     return ledger.runs.get(run_id)
@@ -72,8 +72,8 @@ def at_work(attempts: Iterable[Attempt], ledger: Ledger) -> tuple[Attempt, ...]:
     """Attempts that have begun and not ended, and whose lease lives. One that waits has nothing to end, and one whose
     lease has ended is dead.
     """
-    begun = (one for one in attempts if one.began and not ATTEMPT.is_terminal(one.state))
-    return tuple(one for one in begun if ledger.leases.alive(lease_of(one)))
+    begun = (attempt for attempt in attempts if attempt.began and not ATTEMPT.is_terminal(attempt.state))
+    return tuple(attempt for attempt in begun if ledger.leases.alive(lease_of(attempt)))
 
 
 def refuse_suspended(run_id: str, ledger: Ledger) -> None:
@@ -86,9 +86,9 @@ def _savepoint_of(run_id: str, ledger: Ledger) -> str | None:
     """The savepoint of this life of the run: one that was suspended before may have had a savepoint then."""
     began = newest_life(ledger.transitions.of_run(run_id))[0].recorded_at
     stopped = [
-        one
-        for one in ledger.checkpoints.of_run(run_id)
-        if one.trigger is CheckpointTrigger.STOP and one.ended_at is not None and one.ended_at >= began
+        record
+        for record in ledger.checkpoints.of_run(run_id)
+        if record.trigger is CheckpointTrigger.STOP and record.ended_at is not None and record.ended_at >= began
     ]
     return stopped[-1].savepoint if stopped else None
 

@@ -71,12 +71,12 @@ def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], settings: Setti
     pipelines, told = tuple(pipelines), read_chronicle(lake_uri)
     facts = (*known, *told.facts)
     records = [fact for fact in facts if isinstance(fact, PartitionRecord)]
-    foreign = frozenset(one for one in records if settings.reads_only(one.table))
-    own = [one for one in records if one not in foreign]
+    foreign = frozenset(record for record in records if settings.reads_only(record.table))
+    own = [record for record in records if record not in foreign]
     tables = dict.fromkeys((*_declared(pipelines, lake_uri), *_recorded(own)))
-    looked_at = ((one.cell, ()) for one in own)
+    looked_at = ((record.cell, ()) for record in own)
     published = _newest_of_cells((*looked_at, *(found for table in tables for found in _published(table))))
-    newest = newest_records([*facts, *(one for some in published.values() for one in some)]).values()
+    newest = newest_records([*facts, *(record for records in published.values() for record in records)]).values()
     epochs: dict[str, int] = {}
     for lease, epoch in (*_epochs_of_attempts(facts), *_epochs_of_logs(pipelines, tables)):
         epochs[lease] = max(epoch, epochs.get(lease, 0))
@@ -98,7 +98,7 @@ def _declared(pipelines: Iterable[Pipeline], lake_uri: str) -> Iterator[StageTab
 
 def _recorded(records: Iterable[PartitionRecord]) -> Iterator[StageTable]:
     """Tables that records name, also those of stages that no file of the project declares any more."""
-    return (StageTable(one.table, one.cell.pipeline, one.cell.stage) for one in records)
+    return (StageTable(record.table, record.cell.pipeline, record.cell.stage) for record in records)
 
 
 def _published(table: StageTable) -> Iterator[tuple[Cell, tuple[PartitionRecord, ...]]]:
@@ -106,7 +106,11 @@ def _published(table: StageTable) -> Iterator[tuple[Cell, tuple[PartitionRecord,
         cell = Cell(table.pipeline, table.stage, interval)
         yield (
             cell,
-            tuple(as_record(cell, table.uri, landed, one) for landed in commits for one in landed.commit.partitions),
+            tuple(
+                as_record(cell, table.uri, landed, partition)
+                for landed in commits
+                for partition in landed.commit.partitions
+            ),
         )
 
 

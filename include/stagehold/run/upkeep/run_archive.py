@@ -60,7 +60,7 @@ class RunReport:
     @property
     def attempt_names(self) -> Mapping[str, str]:
         """What people call each attempt, by its id."""
-        return {one.attempt_id: one.named for one in self.attempts}
+        return {attempt.attempt_id: attempt.named for attempt in self.attempts}
 
 
 def recorded_report(run_id: str, ledger: Ledger) -> RunReport:
@@ -104,7 +104,7 @@ def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -
         blocked = {record.partition for record in records if record.state is PartitionState.BLOCKED}
         blocked |= {WHOLE} if _is_refused_together(records, ledger) else set()
         said = ledger.gates.failures(records[0].cell) if blocked else ()
-        yield from (one for one in said if one.partition in blocked and one.blocks)
+        yield from (result for result in said if result.partition in blocked and result.blocks)
 
 
 def _is_refused_together(records: Sequence[PartitionRecord], ledger: Ledger) -> bool:
@@ -132,7 +132,7 @@ class RunArchive:
         folders = (f"{FOLDER}/{pipeline}/{name}" for pipeline in sorted(self._files.folders(FOLDER)))
         paths = (path for folder in folders for path in sorted(self._files.sizes(folder)))
         found = (self._read(path) for path in paths if path.endswith(ENDING))
-        return tuple(one for one in found if one is not None and one.run.run_id == run_id)
+        return tuple(report for report in found if report is not None and report.run.run_id == run_id)
 
     def _read(self, path: str) -> RunReport | None:
         try:
@@ -165,7 +165,7 @@ def report_of(run_id: str, ledger: Ledger, lake_uri: str) -> RunReport:
 
 def archived_traces(run_id: str, lake_uri: str) -> Mapping[str, str]:
     """The traces that the ledger has forgotten, by attempt."""
-    return {attempt: text for one in RunArchive(lake_uri).of_run(run_id) for attempt, text in one.traces.items()}
+    return {attempt: text for report in RunArchive(lake_uri).of_run(run_id) for attempt, text in report.traces.items()}
 
 
 def archive_runs(run_ids: Iterable[str], ledger: Ledger, lake_uri: str) -> None:

@@ -107,22 +107,22 @@ class _Stage:
     def _mark(self, damaged: Sequence[Mismatch]) -> Iterator[ScrubFinding]:
         """Mark them under the region's lease, as an attempt would; one that works on it now is not waited for."""
         place, cell = self.place, self.target.cell
-        (region,) = (one for one in stage_regions(self.request.pipeline) if one.name == self.target.region)
+        (region,) = (region for region in stage_regions(self.request.pipeline) if region.name == self.target.region)
         engine, faults = SparkEngine(place.settings, place.progress), Faults(place.settings.home_path, cell.interval)
         workplace = Workplace(place.ledger, place.settings, place.progress, engine, faults)
         try:
             lease = take_lease(task_of(self.request, region), workplace)
         except LeaseHeld as held:
-            yield from (mismatch_found(one, marked=False, why_not=f"not marked: {held}") for one in damaged)
+            yield from (mismatch_found(mismatch, marked=False, why_not=f"not marked: {held}") for mismatch in damaged)
             return
         try:
-            same = self._unchanged([one.record for one in damaged])
+            same = self._unchanged([mismatch.record for mismatch in damaged])
             place.ledger.partitions.record([as_damaged(record, datetime.now(UTC)) for record in same], lease)
         except Fenced as fenced:
-            yield from (mismatch_found(one, marked=False, why_not=f"not marked: {fenced}") for one in damaged)
+            yield from (mismatch_found(mismatch, marked=False, why_not=f"not marked: {fenced}") for mismatch in damaged)
         else:
-            for one in damaged:
-                yield mismatch_found(one, marked=True) if one.record in same else overtaken(one.record)
+            for mismatch in damaged:
+                yield mismatch_found(mismatch, marked=True) if mismatch.record in same else overtaken(mismatch.record)
         finally:
             place.ledger.leases.release(lease)
 
@@ -240,11 +240,11 @@ class SnapshotComparison:
     def damaged(self, stages: Sequence[StageSnapshot]) -> dict[str, list[int]]:
         """Partitions by stage whose content is not what was recorded. The first stage with one is enough to know."""
         for stage in stages:
-            consumable = [one for one in stage.partitions if one.state.readable]
+            consumable = [record for record in stage.partitions if record.state.readable]
             seed = f"{self._seed}/{stage.shape.id}"
             chosen = to_verify(self._pipeline.verify, consumable, run_id="", interrupted=True, seed=seed)
             if chosen and (found := mismatches(chosen, self._session)):
-                return {stage.shape.name: [one.record.partition for one in found]}
+                return {stage.shape.name: [mismatch.record.partition for mismatch in found]}
         return {}
 
     @cached_property
