@@ -446,7 +446,7 @@ class Pin:
 
 @dataclass(frozen=True)
 class Event:
-    """A line of a run's history, for people; nothing is decided from it. The subject of a `TRACE` is the attempt's id."""
+    """A line of a run's history, for people; nothing is decided from it. A `TRACE` is about an attempt, by its id."""
 
     run_id: str
     kind: str

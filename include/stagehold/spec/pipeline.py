@@ -73,7 +73,7 @@ class Evolution(StrEnum):
 
 
 class OnWaiverEnd(StrEnum):
-    """What becomes of a table's rows that rest on data which a gate refuses, when the waiver ends that let it through."""
+    """What becomes of a table's rows that rest on refused data, when the waiver ends that let the data through."""
 
     RETRACT = "retract"  # they are taken out of the table
     KEEP = "keep"  # they stay, and are marked

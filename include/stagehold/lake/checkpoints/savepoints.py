@@ -58,7 +58,7 @@ class Savepoints:
         self._files = files_at(f"{self._lake}/{FOLDER}")
 
     def create(self, savepoint: Savepoint) -> bool:
-        """Make a savepoint exist. Gives False if another savepoint has the name; the same savepoint may be made twice."""
+        """Make the savepoint. Gives False if another savepoint has the name; the same savepoint may be made twice."""
         content = _encode(savepoint)
         path = f"{savepoint.name}{ENDING}"
         return self._files.create(path, content) or self._files.read(path) == content

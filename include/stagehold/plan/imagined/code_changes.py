@@ -106,7 +106,7 @@ def _of_stage(stage: Stage, situation: Situation, plan: ResumePlan) -> Iterator[
 
 
 def _changed(stage: Stage, decision: Decision, situation: Situation) -> tuple[str, ...]:
-    """What has changed of a recorded partition's grounds. Where an input still has to run, its inputs change by that."""
+    """What has changed since a partition was recorded. Where an input still has to run, its inputs change by that."""
     record = decision.record
     if record is None or not record.state.counts_as_done or situation.of(stage.name).order.accepted:
         return ()

@@ -148,7 +148,7 @@ def _ended(
     upstreams: Sequence[Upstream],
     ended: EndedData,
 ) -> EndedWord | None:
-    """The data that the partition rests on and that may be read no more, whatever else of its inputs was computed anew."""
+    """Data that the partition rests on and that may be read no more, whatever else of its inputs was computed anew."""
     if own_word_ended(stage, record, situation):
         return EndedWord((stage.name, partition))
     place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)

@@ -53,7 +53,7 @@ class LeasePublisher:
 
 
 class RegionAttempt:
-    """An attempt; ``previous`` are the attempts before it on the same partitions and interval, of this run or others."""
+    """An attempt; ``previous`` are attempts before it on the same partitions and interval, of this run or others."""
 
     def __init__(self, work: RegionWork, previous: tuple[Attempt, ...]) -> None:
         self.work, self.previous = work, previous

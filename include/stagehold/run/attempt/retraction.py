@@ -41,7 +41,7 @@ class Retraction:
         self.waits: dict[str, LeaseWait] = {}
 
     def carry_out(self) -> None:
-        """Take out what has to go. The lake is not asked unless somebody gave a waiver for something of the interval."""
+        """Take out what has to go. The lake is asked only if there ever was a waiver for something of the interval."""
         request, place = self.tables.task.request, self.tables.workplace
         if not self.attempt.began:
             return  # a speculative one, which has the right to nothing yet

@@ -183,7 +183,7 @@ class BeginsWith:
         return pipeline.model_copy(update={"stages": tuple(stages)})
 
     def _records(self, stage_id: str) -> tuple[PartitionRecord, ...]:
-        """The snapshot's records of a stage; none if the stage is cut differently now, since its partitions are others."""
+        """The snapshot's records of a stage; none if it is cut differently now, since its partitions are others."""
         found = self._restored(stage_id)
         if found is None or found.rescaled:
             return ()
