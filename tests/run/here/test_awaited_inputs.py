@@ -20,14 +20,14 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import Share
 from stagehold.model.records import AttemptState, Cell, Run, RunState
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.here.awaited_inputs import Clock, await_inputs
+from stagehold.run.here.awaited_inputs import WaitingClock, await_inputs
 from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import build_pipeline
 
 
-class QuickClock(Clock):
+class QuickClock(WaitingClock):
     """Two minutes pass in a second."""
 
     def now(self) -> float:

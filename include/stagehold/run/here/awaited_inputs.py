@@ -23,7 +23,7 @@ POLL_SECONDS = 0.5
 GIVEN_UP = (RunState.FAILING, RunState.FAILED, RunState.CANCELLING, RunState.CANCELED, RunState.SUSPENDED)
 
 
-class Clock:
+class WaitingClock:
     """The time in seconds, and how to let some pass."""
 
     def now(self) -> float:
@@ -33,7 +33,9 @@ class Clock:
         time.sleep(seconds)
 
 
-def await_inputs(task: RegionTask, settings: Settings, progress: Progress, clock: Clock | None = None) -> Attempt:
+def await_inputs(
+    task: RegionTask, settings: Settings, progress: Progress, clock: WaitingClock | None = None
+) -> Attempt:
     """Wait for the partitions that the task reads, of which this run still has to make some; gives the attempt that
     waited, which is not scheduled yet.
 
@@ -48,11 +50,13 @@ def await_inputs(task: RegionTask, settings: Settings, progress: Progress, clock
         attempt = journal.create_attempt(task, ledger)
         with recorded(task, ledger, settings, progress, attempt):
             check_restore(task.request)
-            _await_inputs(task, ledger, settings, progress, clock or Clock())
+            _await_inputs(task, ledger, settings, progress, clock or WaitingClock())
         return attempt
 
 
-def _await_inputs(task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress, clock: Clock) -> None:
+def _await_inputs(
+    task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress, clock: WaitingClock
+) -> None:
     deadline = clock.now() + settings.input_seconds
     given_up = clock.now() + _patience(task)
     announced = False
