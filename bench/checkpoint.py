@@ -53,8 +53,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         shares = _shares_of_runs(Path(folder), scale, runs)
         seconds = _after_a_wave(Path(folder))
-    share = statistics.median(one["share of each"] for one in shares)
-    everything = statistics.median(one["share"] for one in shares)
+    share = statistics.median(share["share of each"] for share in shares)
+    everything = statistics.median(share["share"] for share in shares)
     medians = {partitions: statistics.median(some) for partitions, some in seconds.items()}
     times = medians[MANY] / medians[FEW]
     print(f"a checkpoint takes {share:.2%} of a run, at most {MOST_OF_A_RUN:.0%}; all that it took {everything:.2%}")

@@ -81,8 +81,8 @@ def report(settings: Settings, session: str, folder: Path) -> None:
         )
         metrics = timed("measure", lambda staged=staged: measure(spark, staged, frame.schema, PARTITIONS))
         parts = tuple(
-            CommittedPartition(one.partition, one.rows, one.fingerprint, "", staged.files[one.partition])
-            for one in metrics
+            CommittedPartition(metric.partition, metric.rows, metric.fingerprint, "", staged.files[metric.partition])
+            for metric in metrics
         )
         timed(
             "publish",

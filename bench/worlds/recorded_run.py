@@ -65,7 +65,7 @@ class RecordedRun:
         return Workplace(self._ledger, self._settings, _quiet, engine, faults)
 
     def _record(self, partitions: range, wave: int) -> None:
-        self._ledger.partitions.record([self._made(one, wave) for one in partitions], self._lease)
+        self._ledger.partitions.record([self._made(partition, wave) for partition in partitions], self._lease)
 
     def _made(self, partition: int, wave: int) -> PartitionRecord:
         return PartitionRecord(

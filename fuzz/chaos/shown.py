@@ -125,7 +125,7 @@ class Shown:
                 return ()
             case "edits", partition:
                 return (self.made["drafts", partition],)
-        return tuple(self.made[one] for one in _places(["edits"]))
+        return tuple(self.made[place] for place in _places(["edits"]))
 
     def _may_be_read(self, made: Made) -> bool:
         limit = self.refused.get(made.data)

@@ -257,7 +257,10 @@ class Replace(Unary):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return tuple(Column(one.name, self.value.kind) if one.name == self.name else one for one in self.child.columns)
+        return tuple(
+            Column(column.name, self.value.kind) if column.name == self.name else column
+            for column in self.child.columns
+        )
 
     @property
     def key(self) -> Key:

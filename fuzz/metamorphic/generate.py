@@ -286,16 +286,20 @@ class Generator:
         return ApplyInPandas(safe, by, self.random.choice(safe.names), self._name(), self._name())
 
     def _for_pandas(self, tree: Operator) -> Operator:
-        return Rename(tree, tuple((one.name, one.name) for one in tree.columns if one.kind in SAFE_IN_PANDAS))
+        return Rename(
+            tree, tuple((column.name, column.name) for column in tree.columns if column.kind in SAFE_IN_PANDAS)
+        )
 
     def _join_small(self, tree: Operator) -> Operator | None:
         """With a table that everybody is given whole."""
         if not _reads_sides(tree):
             return None
         small = Rename(
-            Given("small", SMALL.columns, None, whole=True), tuple((one, self._name()) for one in SMALL.names)
+            Given("small", SMALL.columns, None, whole=True), tuple((name, self._name()) for name in SMALL.names)
         )
-        alike = [(one.name, other.name) for one in tree.columns for other in small.columns if one.kind is other.kind]
+        alike = [
+            (column.name, other.name) for column in tree.columns for other in small.columns if column.kind is other.kind
+        ]
         if not alike or self._chance(0.3):
             return Join(tree, small, JoinKind.CROSS)
         kinds = [JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI]

@@ -64,8 +64,11 @@ class Join(Binary):
         if not self.form.merges:
             return (*self.left.columns, *self.right.columns)
         merged = dict(self.on)
-        left = (Column(one.name, self._merged_kind(one)) if one.name in merged else one for one in self.left.columns)
-        return (*left, *(one for one in self.right.columns if one.name not in merged.values()))
+        left = (
+            Column(column.name, self._merged_kind(column)) if column.name in merged else column
+            for column in self.left.columns
+        )
+        return (*left, *(column for column in self.right.columns if column.name not in merged.values()))
 
     def _merged_kind(self, column: Column) -> Kind:
         other = self.right.column(dict(self.on)[column.name]).kind
@@ -154,8 +157,8 @@ class Join(Binary):
         if not self.form.merges:
             return "*"
         merged = dict(self.on)
-        left = (self._merged(one, merged[one]) if one in merged else one for one in self.left.names)
-        return ", ".join((*left, *(one for one in self.right.names if one not in merged.values())))
+        left = (self._merged(name, merged[name]) if name in merged else name for name in self.left.names)
+        return ", ".join((*left, *(name for name in self.right.names if name not in merged.values())))
 
     def _merged(self, a: str, b: str) -> str:
         if self.form is JoinForm.USING and self.kind is not JoinKind.FULL:
@@ -188,7 +191,8 @@ class SetOperation(Binary):
     @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(
-            Column(one.name, common_kind(one.kind, self.right.column(one.name).kind)) for one in self.left.columns
+            Column(column.name, common_kind(column.kind, self.right.column(column.name).kind))
+            for column in self.left.columns
         )
 
     @property
@@ -214,5 +218,5 @@ class SetOperation(Binary):
         return f"({left}) {self.kind.sql} ({right})"
 
     def _casted(self, side: Operator, scans: Scans) -> str:
-        columns = ", ".join(f"CAST({one.name} AS {one.kind.duckdb}) AS {one.name}" for one in self.columns)
+        columns = ", ".join(f"CAST({column.name} AS {column.kind.duckdb}) AS {column.name}" for column in self.columns)
         return f"SELECT {columns} FROM ({side.sql(scans)})"

@@ -81,7 +81,7 @@ def _findings(trial: Trial, variant: Variant, random: Random, *, heal: bool) -> 
 
 
 def _verdict(lab: Laboratory, case: Case, findings: tuple[Finding, ...]) -> Verdict:
-    refusals = [(one, one.outcome) for one in findings if isinstance(one.outcome, Refusal)]
+    refusals = [(finding, finding.outcome) for finding in findings if isinstance(finding.outcome, Refusal)]
     if refusals:
         return Verdict(refusals[0][1].error, _wrong_refusals(refusals, findings), findings)
     right = lab.oracle(case) if case.comparable else None

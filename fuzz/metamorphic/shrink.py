@@ -66,6 +66,6 @@ def without_one(tree: Operator) -> Iterator[Operator]:
     if isinstance(tree, Given):
         return
     yield from tree.inputs
-    for name in [one.name for one in fields(tree) if isinstance(getattr(tree, one.name), Operator)]:
+    for name in [field.name for field in fields(tree) if isinstance(getattr(tree, field.name), Operator)]:
         for smaller in without_one(getattr(tree, name)):
             yield replace(tree, **{name: smaller})

@@ -189,7 +189,7 @@ def test_state_without_a_stage_is_a_problem_unless_there_is_none(held, problems)
 
 def test_what_a_stage_had_before_its_uid_is_its_own_under_that():
     plan = restore_plan(taken(pipeline("a", "b: a")), pipeline("a", "b#bee: a"))
-    assert [(one.stage, one.snapshot.shape.id) for one in plan.stages] == [("a", "a"), ("b", "bee")]
+    assert [(stage.stage, stage.snapshot.shape.id) for stage in plan.stages] == [("a", "a"), ("b", "bee")]
     assert (plan.left_behind, plan.renames) == ((), ())
 
 

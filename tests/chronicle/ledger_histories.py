@@ -90,7 +90,11 @@ def drop(run_id: str, fails: bool) -> Step:
 
     def step(ledger: Ledger, number: int) -> None:
         state = CheckpointState.IN_PROGRESS if fails else CheckpointState.COMPLETED
-        there = [one for one in ledger.checkpoints.of_run(run_id) if one.state is state and one.discarded_at is None]
+        there = [
+            checkpoint
+            for checkpoint in ledger.checkpoints.of_run(run_id)
+            if checkpoint.state is state and checkpoint.discarded_at is None
+        ]
         lease = ledger.leases.acquire(f"{run_id}/coordinator", "me", 60)
         for one in there[:1]:
             if fails:

@@ -68,7 +68,8 @@ class Home:
         """What plans, gates and numbers follow from."""
         with Ledger.open(f"sqlite:///{self.file}") as ledger:
             numbers = {
-                name: [one.number for one in ledger.checkpoints.of_run(name)][-1:] for name in ("run-1", "run-2")
+                name: [checkpoint.number for checkpoint in ledger.checkpoints.of_run(name)][-1:]
+                for name in ("run-1", "run-2")
             }
             computed = [ledger.restores.computed(Restore(name, "asked", "", START)) for name in ("run-1", "run-2")]
             newest = [ledger.partitions.newest(CELL), ledger.gates.newest(CELL), ledger.positions.taken_by(CELL)]

@@ -223,7 +223,7 @@ def _same_age(some: list[Fact], others: list[Fact]) -> bool:
 
 
 def _ages(some) -> dict[tuple[Cell, int], tuple[int, int, object]]:
-    return {(one.cell, one.partition): (one.epoch, one.wave, one.recorded_at) for one in some}
+    return {(record.cell, record.partition): (record.epoch, record.wave, record.recorded_at) for record in some}
 
 
 def test_a_run_that_began_anew_after_an_old_ledger_says_that_it_ended_goes_on():

@@ -83,7 +83,7 @@ def test_what_a_dead_attempt_left_goes_and_what_it_recorded_stays(scene):
     table, lease = scene.attempt(1, AttemptState.RUNNING)
     landed = StagedCommitter().publish(table.location, table.wave({0: [A]}))
     scene.ledger.partitions.record(
-        [replace(one, cell=Cell("toy", REGION, INTERVAL)) for one in records(table.location, landed)], lease
+        [replace(record, cell=Cell("toy", REGION, INTERVAL)) for record in records(table.location, landed)], lease
     )
     table.wave({1: [B]}, 2)
     scene.ledger.attempts.apply(table.attempt_id, AttemptEvent.FAIL)
@@ -104,7 +104,7 @@ def test_of_a_table_of_which_all_was_released_nothing_is_left(scene):
     table, lease = scene.attempt(1, AttemptState.RUNNING)
     landed = StagedCommitter().publish(table.location, table.wave({0: [A], 1: [B]}))
     cell = Cell("toy", REGION, INTERVAL)
-    known = [replace(one, cell=cell) for one in records(table.location, landed)]
+    known = [replace(record, cell=cell) for record in records(table.location, landed)]
     scene.ledger.partitions.record(known, lease)
     scene.ledger.runs.start(Run("run", "toy", INTERVAL, "cli", RunState.CREATED, datetime.now(UTC)))
     scene.ledger.leases.release(lease)

@@ -36,8 +36,10 @@ class Scene:
         table = PaperTable(location)
         if not Path(location.uri).exists():
             table.create()
-        landed = StagedCommitter().publish(location, table.wave({one: [("a", one)] * rows for one in partitions}))
-        recorded = [replace(one, cell=Cell("toy", stage, interval)) for one in records(location, landed)]
+        landed = StagedCommitter().publish(
+            location, table.wave({partition: [("a", partition)] * rows for partition in partitions})
+        )
+        recorded = [replace(record, cell=Cell("toy", stage, interval)) for record in records(location, landed)]
         with Ledger.open(self.settings.ledger_url) as ledger:
             ledger.partitions.record(recorded, ledger.leases.acquire(f"toy/{interval}/{stage}", "me", 0))
         return recorded

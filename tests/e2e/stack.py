@@ -92,7 +92,9 @@ class Stack:
 
     def attempts_of(self, run: DagRun, region: str) -> list[Attempt]:
         """Oldest first."""
-        return sorted((one for one in self.attempts(run) if one.region == region), key=lambda one: one.epoch)
+        return sorted(
+            (attempt for attempt in self.attempts(run) if attempt.region == region), key=lambda attempt: attempt.epoch
+        )
 
     def events(self, run: DagRun) -> tuple[Event, ...]:
         with Ledger.open(self.settings.ledger_url) as ledger:

@@ -76,8 +76,12 @@ def newest_restores(stack: Stack) -> tuple[Restore, ...]:
 def computed_for(stack: Stack, date: str, restore: Restore) -> tuple[int, ...]:
     """How often partitions of each stage were computed for one request."""
     with Ledger.open(stack.settings.ledger_url) as ledger:
-        own = {one.attempt_id for one in ledger.attempts.of_run(restore.run_id) if one.restore == restore.identity}
-    return tuple(sum(one.attempt_id in own for one in records) for records in history(stack, date).values())
+        own = {
+            attempt.attempt_id
+            for attempt in ledger.attempts.of_run(restore.run_id)
+            if attempt.restore == restore.identity
+        }
+    return tuple(sum(record.attempt_id in own for record in records) for records in history(stack, date).values())
 
 
 def assert_restored_once(stack: Stack, began: datetime) -> None:
@@ -261,7 +265,7 @@ class DatedBackfill:
         found: dict[tuple[str, str], frozenset[int]] = {}
         for date in FIVE:
             for stage, records in self.history(date).items():
-                if new := frozenset(one.partition for one in records if one.recorded_at >= since):
+                if new := frozenset(record.partition for record in records if record.recorded_at >= since):
                     found[date, stage] = new
         return found
 

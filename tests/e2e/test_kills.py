@@ -113,7 +113,7 @@ def assert_cancelled_and_resumable(stack: Stack, run: DagRun) -> None:
     """A run that took longer than it may."""
     stack.finish(run, expected="failed")
     until(
-        lambda: [one.state for one in stack.attempts(run)] == [AttemptState.CANCELED],
+        lambda: [attempt.state for attempt in stack.attempts(run)] == [AttemptState.CANCELED],
         "the attempt has been cancelled",
         HEARTBEAT_SECONDS,
     )

@@ -58,17 +58,17 @@ def recorded(stack: Stack, interval: str) -> list[tuple[object, ...]]:
     return [
         (
             stage,
-            one.partition,
-            one.state,
-            one.rows,
-            one.fingerprint,
-            one.compute_key,
-            len(one.files),
-            one.epoch,
-            one.reason,
+            record.partition,
+            record.state,
+            record.rows,
+            record.fingerprint,
+            record.compute_key,
+            len(record.files),
+            record.epoch,
+            record.reason,
         )
         for stage, records in sorted(stack.records(interval).items())
-        for one in records
+        for record in records
     ]
 
 
@@ -76,7 +76,9 @@ def ended(stack: Stack, interval: str) -> tuple[RunState, list[tuple[str, int, A
     """How the first run of an interval and its attempts ended."""
     with Ledger.open(stack.settings.ledger_url) as ledger:
         run = [run for run in ledger.runs.recent(100, stack.pipeline) if run.interval == interval][-1]
-        return run.state, sorted((one.region, one.epoch, one.state) for one in ledger.attempts.of_run(run.run_id))
+        return run.state, sorted(
+            (attempt.region, attempt.epoch, attempt.state) for attempt in ledger.attempts.of_run(run.run_id)
+        )
 
 
 def test_the_same_pipeline_leaves_the_same_rows_through_airflow_and_through_the_command(

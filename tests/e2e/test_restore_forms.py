@@ -182,7 +182,7 @@ def test_what_does_not_exist_fails_at_once_with_the_text_of_the_command(nightly:
 
 def test_a_savepoint_of_a_run_that_goes_on_is_made_while_it_does(stack: Stack) -> None:
     run = stack.start("saved-while-running")
-    until(lambda: any(one.state is AttemptState.RUNNING for one in stack.attempts(run)), "an attempt computes")
+    until(lambda: any(attempt.state is AttemptState.RUNNING for attempt in stack.attempts(run)), "an attempt computes")
     here = f"/stagehold/api/dags/{run.dag_id}"
     wanted = {"name": "on-the-way"}
     asked = stack.airflow._send("POST", f"{here}/runs/{quote(run.run_id, safe='')}/savepoints", wanted)

@@ -53,7 +53,7 @@ def hanging(stack: Stack, interval: str) -> DagRun:
 
 
 def ends(stack: Stack, run: DagRun) -> list[tuple[AttemptState, FailureClass | None, str | None]]:
-    return [(one.state, one.failure_class, one.failure_rule) for one in stack.attempts_of(run, STAGE)]
+    return [(attempt.state, attempt.failure_class, attempt.failure_rule) for attempt in stack.attempts_of(run, STAGE)]
 
 
 def assert_computed_once(stack: Stack, interval: str, epochs: list[int]) -> None:
@@ -82,11 +82,11 @@ def tell_to_end(pid: int) -> None:
 
 
 def failures(stack: Stack, run: DagRun) -> list[str | None]:
-    return [one.failure for one in stack.attempts_of(run, STAGE)]
+    return [attempt.failure for attempt in stack.attempts_of(run, STAGE)]
 
 
 def ended(stack: Stack, run: DagRun) -> bool:
-    return all(ATTEMPT.is_terminal(one.state) for one in stack.attempts(run))
+    return all(ATTEMPT.is_terminal(attempt.state) for attempt in stack.attempts(run))
 
 
 @pytest.mark.parametrize("of_whom", [lambda task: task, parent_of], ids=["runner", "supervisor"])

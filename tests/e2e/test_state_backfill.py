@@ -77,7 +77,7 @@ class AccruedBackfill:
             date: {
                 stage: new
                 for stage, records in stages.items()
-                if (new := sum(one.recorded_at >= since for one in records))
+                if (new := sum(record.recorded_at >= since for record in records))
             }
             for date, stages in newest.items()
         }

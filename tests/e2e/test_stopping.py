@@ -43,7 +43,9 @@ def test_a_suspended_run_ends_behind_its_wave_and_goes_on_from_there(stack: Stac
     assert stopped(stack, "suspend", run, "--no-wait")["state"] == "suspended"
     thaw(task)
     stack.finish(run, expected="failed")
-    assert [(one.state, one.failure) for one in stack.attempts_of(run, STAGE)] == [(AttemptState.CANCELED, "suspended")]
+    assert [(attempt.state, attempt.failure) for attempt in stack.attempts_of(run, STAGE)] == [
+        (AttemptState.CANCELED, "suspended")
+    ]
     assert "stopped behind a wave" in [event.text for event in stack.events(run) if event.kind == "suspended"]
     assert stack.airflow.tasks(run.dag_id, run.run_id)[STAGE].number == 1
     assert state_of(stack, run) is RunState.SUSPENDED

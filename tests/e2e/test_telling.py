@@ -71,7 +71,8 @@ def test_a_failure_a_warning_and_a_resume_are_told_once_and_an_asset_when_all_is
     assert resumed.startswith("told failing goes on at customer, 2 of 4 consumable, runs 2 and reuses 2 partitions.")
     warnings = [message for hook, message in notes(told, "failing") if hook == "on_gate_warning"]
     assert all(
-        "warning expect_table_row_count_to_be_between(max_value=1) not met by partition" in one for one in warnings
+        "warning expect_table_row_count_to_be_between(max_value=1) not met by partition" in warning
+        for warning in warnings
     )
     (event,) = asset_events(told, run)
     facts = event["extra"]

@@ -161,7 +161,7 @@ def records(location: TableLocation, landed: Landed) -> list[PartitionRecord]:
     return [
         PartitionRecord(
             cell=Cell("p", commit.stage, location.interval or INTERVAL),
-            partition=one.partition,
+            partition=partition.partition,
             state=PartitionState.CONSUMABLE,
             run_id=commit.run_id,
             attempt_id=commit.attempt_id,
@@ -169,11 +169,11 @@ def records(location: TableLocation, landed: Landed) -> list[PartitionRecord]:
             wave=commit.wave,
             table=location.uri,
             version=version,
-            files=one.files,
-            rows=one.rows,
-            fingerprint=one.fingerprint,
-            compute_key=one.compute_key,
+            files=partition.files,
+            rows=partition.rows,
+            fingerprint=partition.fingerprint,
+            compute_key=partition.compute_key,
             recorded_at=datetime(2026, 11, 20, tzinfo=UTC),
         )
-        for one in commit.partitions
+        for partition in commit.partitions
     ]

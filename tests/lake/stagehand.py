@@ -76,8 +76,10 @@ class Stagehand:
         """Write and measure; what is left is to publish."""
         staged = self.stage(rows, wave)
         partitions = tuple(
-            CommittedPartition(one.partition, one.rows, one.fingerprint, "key", staged.files.get(one.partition, ()))
-            for one in self.measure(staged, sorted(rows))
+            CommittedPartition(
+                record.partition, record.rows, record.fingerprint, "key", staged.files.get(record.partition, ())
+            )
+            for record in self.measure(staged, sorted(rows))
         )
         return WaveCommit("run", self.location.stage, self.attempt_id, self.epoch, wave, partitions, 100)
 

@@ -101,8 +101,8 @@ def publish(hand: Stagehand) -> list[PartitionRecord]:
     staged = stage_frame(frame, WaveFiles(hand.location, hand.attempt_id, 1, partitions))
     measured = measure(hand.spark, staged, frame.schema, partitions)
     committed = tuple(
-        CommittedPartition(one.partition, one.rows, one.fingerprint, "key", staged.files[one.partition])
-        for one in measured
+        CommittedPartition(record.partition, record.rows, record.fingerprint, "key", staged.files[record.partition])
+        for record in measured
     )
     commit = WaveCommit("run", hand.location.stage, hand.attempt_id, hand.epoch, 1, committed, len(partitions))
     return records(hand.location, hand.committer.publish(hand.location, commit))
@@ -128,4 +128,4 @@ def test_extremes_are_stored_and_read_back_from_the_table_and_by_partition(hand,
     table = spark.read.format("delta").load(hand.location.uri)
     assert exactly(table) == given
     assert exactly(read_partitions(spark, published)) == given
-    assert fingerprints(spark, published) == {one.partition: one.fingerprint for one in published}
+    assert fingerprints(spark, published) == {record.partition: record.fingerprint for record in published}

@@ -26,7 +26,7 @@ def measured(hand: Stagehand, rows: dict[int, Sequence[tuple[Any, ...]]]) -> tup
 
 def fingerprints(hand: Stagehand, *variants: Sequence[tuple[Any, ...]]) -> list[str]:
     """Each variant is measured as a partition, all in one Spark job."""
-    return [one.fingerprint for one in measured(hand, dict(enumerate(variants)))]
+    return [record.fingerprint for record in measured(hand, dict(enumerate(variants)))]
 
 
 COLUMNS = "name string, amount int, some array<int>, pairs map<string, int>, both struct<x: int, y: string>"
@@ -66,7 +66,7 @@ def test_fingerprints_are_equal_when_and_only_when_the_rows_are_in_whatever_orde
         scattered,
         WaveFiles(hand.location, "scattered", 1, tuple(range(len(frames))), arranged=True, rows_per_file=1),
     )
-    assert [one.fingerprint for one in hand.measure(staged, range(len(frames)))] == whole
+    assert [record.fingerprint for record in hand.measure(staged, range(len(frames)))] == whole
     contents = {fingerprint: content(rows) for fingerprint, rows in zip(whole, frames, strict=True)}
     assert all(contents[fingerprint] == content(rows) for fingerprint, rows in zip(whole, frames, strict=True))
     assert len(set(contents.values())) == len(contents)
@@ -116,9 +116,9 @@ def test_our_own_columns_are_not_part_of_it(hand):
     plain = hand.at(columns="a int")
     grouped = hand.at(columns="a int, _group_8_k int", epoch=2)
     (bare,) = measured(plain, {0: [(1,)]})
-    (one, other) = grouped.measure(grouped.stage({0: [(1, 3)], 1: [(1, 4)]}), [0, 1])
-    assert bare == PartitionMetrics(0, 1, one.fingerprint)
-    assert one.fingerprint == other.fingerprint
+    (record, other) = grouped.measure(grouped.stage({0: [(1, 3)], 1: [(1, 4)]}), [0, 1])
+    assert bare == PartitionMetrics(0, 1, record.fingerprint)
+    assert record.fingerprint == other.fingerprint
 
 
 def test_how_rows_are_cut_into_files_does_not_count(hand):

@@ -54,5 +54,5 @@ def test_of_partitions_that_there_are_no_more_nothing_is_shown(tmp_path, records
 
 def test_without_anything_aside_there_is_no_table(tmp_path, records):
     uri = tmp_path / "t__quarantine"
-    assert not bring_up_to_date(str(uri), INTERVAL, [replace(one, kept=()) for one in records], 2)
+    assert not bring_up_to_date(str(uri), INTERVAL, [replace(record, kept=()) for record in records], 2)
     assert not uri.exists()

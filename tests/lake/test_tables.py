@@ -106,8 +106,8 @@ def test_a_day_of_before_a_column_came_is_written_again_as_it_is_recorded(shared
     again = day.at(epoch=2)
     ensure_table(again.location, again.schema, again.claim, as_recorded=True)
     healed = again.publish({0: [A], 1: [B]})
-    assert [one.fingerprint for one in healed] == [one.fingerprint for one in old]
-    assert fingerprints(spark, healed) == {one.partition: one.fingerprint for one in old}
+    assert [record.fingerprint for record in healed] == [record.fingerprint for record in old]
+    assert fingerprints(spark, healed) == {record.partition: record.fingerprint for record in old}
     rows = spark.read.format("delta").load(shared.location.uri)
     seen = sorted((row._interval, row._partition, row.name, row.amount, row.extra) for row in rows.collect())
     assert seen == [

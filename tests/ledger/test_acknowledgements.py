@@ -26,7 +26,9 @@ def begun(ledger: Ledger, lease: Lease) -> CheckpointRecord:
 
 def test_whoever_is_asked_answers_once(ledger, lease, begun):
     ledger.acknowledgements.ask(begun, [ONE, OTHER], lease)
-    assert [(one.subject, one.answer) for one in ledger.acknowledgements.of(begun)] == [
+    assert [
+        (acknowledgement.subject, acknowledgement.answer) for acknowledgement in ledger.acknowledgements.of(begun)
+    ] == [
         ("joined", None),
         ("orders[0-3]", None),
     ]
@@ -46,7 +48,9 @@ def test_whoever_has_finished_counts_though_he_never_answered(ledger, lease, beg
     ledger.acknowledgements.answer(begun, ONE.attempt_id, Answer.ACKNOWLEDGED)
     (before, _) = ledger.acknowledgements.of(begun)
     ledger.acknowledgements.settle(begun)
-    assert [one.answer for one in ledger.acknowledgements.of(begun)] == [Answer.ACKNOWLEDGED] * 2
+    assert [acknowledgement.answer for acknowledgement in ledger.acknowledgements.of(begun)] == [
+        Answer.ACKNOWLEDGED
+    ] * 2
     assert ledger.acknowledgements.of(begun)[0] == before
 
 
@@ -70,5 +74,5 @@ def test_an_attempt_sees_the_checkpoints_of_its_run_and_its_own_part_in_them(led
     own, strange = ledger.acknowledgements.notices(ONE, after=0)
     assert (own.checkpoint, own.asked, own.answer) == (begun, True, Answer.ACKNOWLEDGED)
     assert (strange.checkpoint, strange.asked, strange.answer) == (second, False, None)
-    assert [one.asked for one in ledger.acknowledgements.notices(OTHER, after=0)] == [False, False]
-    assert [one.checkpoint.number for one in ledger.acknowledgements.notices(ONE, after=1)] == [2]
+    assert [notice.asked for notice in ledger.acknowledgements.notices(OTHER, after=0)] == [False, False]
+    assert [notice.checkpoint.number for notice in ledger.acknowledgements.notices(ONE, after=1)] == [2]

@@ -141,7 +141,7 @@ def test_the_newest_attempt_of_every_region_and_interval_of_a_pipeline(ledger):
         attempt(4, region="other"),
     ):
         ledger.attempts.create(one, *UNTIL_RUNNING)
-    found = [(one.interval, one.region, one.epoch) for one in ledger.attempts.newest_of_regions("sales")]
+    found = [(region.interval, region.region, region.epoch) for region in ledger.attempts.newest_of_regions("sales")]
     assert found == [("2024-01-01", "joined", 3), ("2024-01-01", "other", 4), ("2024-01-03", "joined", 9)]
     assert ledger.attempts.newest_of_regions("unknown") == ()
 
@@ -160,7 +160,7 @@ def test_attempts_of_an_interval_that_failed_by_certain_rules_are_told_by_epoch(
     ledger.attempts.create(replace(attempt(8), epoch=UNBEGUN), AttemptEvent.SCHEDULE)
     ledger.attempts.apply(attempt(8).attempt_id, AttemptEvent.FAIL, failure=Failure("why", None, "stalled"))
     found = ledger.attempts.failed("sales", "2024-01-01", {"stalled", "disk_full"})
-    assert [(one.epoch, one.region, one.failure_rule) for one in found] == [
+    assert [(attempt.epoch, attempt.region, attempt.failure_rule) for attempt in found] == [
         (2, "joined", "disk_full"),
         (4, "other", "stalled"),
     ]

@@ -27,7 +27,7 @@ def test_what_became_of_a_checkpoint_is_in_its_fields(ledger, lease):
     assert (done.state, done.bytes_written, done.reason, done.kept) == (CheckpointState.COMPLETED, 10, None, True)
     assert (failed.reason, failed.failure, failed.fails_run) == (late, "took longer than 1s", True)
     ledger.checkpoints.discard(done, lease)
-    assert [one.kept for one in ledger.checkpoints.of_run("run-1")] == [False, False]
+    assert [checkpoint.kept for checkpoint in ledger.checkpoints.of_run("run-1")] == [False, False]
 
 
 def test_who_was_overtaken_writes_nothing(ledger, lease):

@@ -69,7 +69,9 @@ def test_what_one_expectation_said_in_several_intervals_is_told_of_each_partitio
             ]
         )
     found = ledger.gates.of_expectation("sales", "joined", ["2024-01-01", "2024-01-03"], "b")
-    told = sorted((one.cell.interval, one.partition, one.attempt_id, one.expectation) for one in found)
+    told = sorted(
+        (verdict.cell.interval, verdict.partition, verdict.attempt_id, verdict.expectation) for verdict in found
+    )
     assert told == [
         (interval, partition, "attempt-2", "b") for interval in ("2024-01-01", "2024-01-03") for partition in (0, 1)
     ]

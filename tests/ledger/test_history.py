@@ -159,7 +159,9 @@ def test_the_newest_record_of_a_partition_stays_and_the_newest_that_was_publishe
     newest = ledger.partitions.newest(CELL)
     assert forget(ledger).partitions == len(made) - len(left)
     assert ledger.partitions.newest(CELL) == newest
-    assert [one for one in ledger.partitions.history(CELL) if one.partition == 0] == [made[number] for number in left]
+    assert [partition for partition in ledger.partitions.history(CELL) if partition.partition == 0] == [
+        made[number] for number in left
+    ]
     assert ledger.partitions.intervals("sales") == ("2024-01-02", "2024-01-01")
 
 
@@ -178,10 +180,10 @@ def test_records_that_are_replaced_but_young_stay(ledger, lease):
 def test_what_was_computed_for_a_restore_counts_for_ever(ledger, lease):
     asked = ledger.restores.ask(Restore("run-1", "asked", "joined", START))
     for_it, not_for_it = replace(attempt(1), restore="asked"), attempt(2)
-    for one in (for_it, not_for_it):
-        ledger.attempts.create(one, *UNTIL_RUNNING)
-        ledger.attempts.apply(one.attempt_id, AttemptEvent.REPORTED_FINISHED)
-        ledger.partitions.record([record(0, epoch=one.epoch, attempt_id=one.attempt_id)], lease)
+    for made in (for_it, not_for_it):
+        ledger.attempts.create(made, *UNTIL_RUNNING)
+        ledger.attempts.apply(made.attempt_id, AttemptEvent.REPORTED_FINISHED)
+        ledger.partitions.record([record(0, epoch=made.epoch, attempt_id=made.attempt_id)], lease)
     ledger.partitions.record([record(0, epoch=3)], lease)
     ledger.restores.fulfil(asked)
     assert forget(ledger).partitions == 1
@@ -210,7 +212,7 @@ def test_checkpoints_that_are_gone_leave_and_numbers_are_never_given_again(ledge
     assert forget(ledger, START).checkpoints == 0
     gone = forget(ledger)
     assert (gone.checkpoints, gone.acknowledgements) == (2, 2)
-    assert [one.number for one in ledger.checkpoints.of_run("run-1")] == [2, 4, 5]  # 4 is under way
+    assert [checkpoint.number for checkpoint in ledger.checkpoints.of_run("run-1")] == [2, 4, 5]  # 4 is under way
 
 
 def test_what_decides_and_is_few_stays(ledger, lease):

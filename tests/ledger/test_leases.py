@@ -128,7 +128,7 @@ def test_leases_that_have_not_ended_are_found_by_name_or_by_how_it_begins(ledger
     for name in ("sales/day/joined", "Sales/day/joined", "sales_too/day/joined", "maintenance", "maintenance/day/x"):
         ledger.leases.acquire(name, "me", 60)
     ledger.leases.release(ledger.leases.acquire("sales/day/ended", "me", 60))
-    assert [one.name for one in ledger.leases.alive_among(["maintenance"], ["sales/"], 10)] == [
+    assert [lease.name for lease in ledger.leases.alive_among(["maintenance"], ["sales/"], 10)] == [
         "maintenance",
         "sales/day/joined",
     ]

@@ -139,7 +139,7 @@ def test_ten_thousand_partitions_with_several_attempts_are_read_quickly(ledger, 
     found = ledger.partitions.newest_of("sales", "2024-01-01")
     taken = time.process_time() - started
     assert {len(records) for records in found.values()} == {1000}
-    assert {one.epoch for records in found.values() for one in records} == {3}
+    assert {record.epoch for records in found.values() for record in records} == {3}
     assert taken < 2, f"{taken:.2f} s"
 
 
@@ -147,7 +147,11 @@ def test_the_history_of_a_cell_has_every_record_of_it_oldest_first(ledger, lease
     ledger.partitions.record([record(1), record(0)], lease)
     ledger.partitions.record([record(1, epoch=2)], lease)
     ledger.partitions.record([record(0, cell=Cell("sales", "joined", "2024-01-02"))], lease)
-    assert [(one.partition, one.epoch) for one in ledger.partitions.history(CELL)] == [(1, 1), (0, 1), (1, 2)]
+    assert [(partition.partition, partition.epoch) for partition in ledger.partitions.history(CELL)] == [
+        (1, 1),
+        (0, 1),
+        (1, 2),
+    ]
 
 
 def test_the_records_of_an_interval_are_those_of_all_its_stages_oldest_first(ledger, lease):
@@ -155,7 +159,7 @@ def test_the_records_of_an_interval_are_those_of_all_its_stages_oldest_first(led
     ledger.partitions.record([record(1), record(0, cell=other)], lease)
     ledger.partitions.record([record(1, epoch=2), record(0, cell=Cell("sales", "joined", "2024-01-02"))], lease)
     found = ledger.partitions.of_interval("sales", "2024-01-01")
-    assert [(one.cell.stage, one.epoch) for one in found] == [("joined", 1), ("other", 1), ("joined", 2)]
+    assert [(attempt.cell.stage, attempt.epoch) for attempt in found] == [("joined", 1), ("other", 1), ("joined", 2)]
 
 
 def test_what_came_since_a_row_is_found_without_what_was_there_before(ledger, lease):

@@ -25,7 +25,7 @@ def test_free_texts_are_masked_before_they_are_stored(masking):
     masking.gates.record([gate_result(0, passed=False, expectation="x")])
     assert masking.attempts.of_run("run-1")[0].failure == "login of bob:*** failed"
     assert masking.events.of_run("run-1")[0].text == "failed. login of bob:***"
-    assert [one.reason for one in masking.partitions.newest(CELL)] == ["*** in row 1", None]
+    assert [partition.reason for partition in masking.partitions.newest(CELL)] == ["*** in row 1", None]
 
 
 def test_what_a_gate_observed_is_masked(masking):

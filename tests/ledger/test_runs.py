@@ -55,7 +55,7 @@ def test_a_run_that_has_ended_or_is_about_to_may_begin_a_new_life(ledger, state)
     assert (created.state, created.ended_at) == (RunState.CREATED, None)
     ledger.runs.begin_life("run-1")
     assert ledger.runs.start(run()) == run()
-    assert sum(one.begins_life_of_run for one in ledger.transitions.of_run("run-1")) == 2
+    assert sum(transition.begins_life_of_run for transition in ledger.transitions.of_run("run-1")) == 2
 
 
 def test_nobody_may_claim_what_only_a_coordinator_knows(ledger):
@@ -75,7 +75,7 @@ def test_a_suspended_run_stays_so_whatever_its_attempts_do_until_somebody_lifts_
     assert ledger.runs.apply("run-1", RunEvent.FAIL, RunEvent.CANCEL, RunEvent.ALL_ENDED) is False
     ledger.runs.lift_suspension("run-1")
     assert ledger.runs.get("run-1").state is RunState.CREATED
-    assert sum(one.begins_life_of_run for one in ledger.transitions.of_run("run-1")) == 2
+    assert sum(transition.begins_life_of_run for transition in ledger.transitions.of_run("run-1")) == 2
 
 
 def test_only_a_suspension_can_be_lifted(ledger):

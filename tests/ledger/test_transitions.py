@@ -17,8 +17,8 @@ A = attempt().attempt_id
 def history(ledger, run_id="run-1"):
     """Lines like `run: created -start-> running`."""
     return [
-        f"{'run' if one.attempt_id is None else one.attempt_id}: {one.before} -{one.event}-> {one.after}"
-        for one in ledger.transitions.of_run(run_id)
+        f"{transition.attempt_id or 'run'}: {transition.before} -{transition.event}-> {transition.after}"
+        for transition in ledger.transitions.of_run(run_id)
     ]
 
 

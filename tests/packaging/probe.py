@@ -40,7 +40,7 @@ def loaded(dags: Path) -> dict[str, Any]:
         "plugin_errors": get_import_errors(),
         "provider": "stagehold" in ProvidersManager().providers,
         "page": page.status_code,
-        "pipelines": [one["name"] for one in pipelines.json()],
+        "pipelines": [pipeline["name"] for pipeline in pipelines.json()],
     }
 
 

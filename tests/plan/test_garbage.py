@@ -80,4 +80,4 @@ def test_what_is_needed_or_not_there_stays_out():
 
 def test_partitions_do_not_mix():
     records = sorted([*history("cc"), *history("c", 1)], key=lambda record: record.recorded_at)
-    assert found([replace(one) for one in records], days=-1) == {"0/0": SUPERSEDED}
+    assert found([replace(record) for record in records], days=-1) == {"0/0": SUPERSEDED}

@@ -44,7 +44,9 @@ def published(name: str, interval: str, on_foreign_change: OnForeignChange = OnF
 
 
 def result(scrubbed: ScrubTarget, *partitions: int, condition: Condition = Condition.DAMAGED) -> StageScrub:
-    return StageScrub(scrubbed, tuple(ScrubFinding(scrubbed.records[one], condition, "bad") for one in partitions))
+    return StageScrub(
+        scrubbed, tuple(ScrubFinding(scrubbed.records[partition], condition, "bad") for partition in partitions)
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_other_seeds_and_other_cells_draw_other_partitions():
     records = [record(partition) for partition in range(40)]
 
     def drawn(seed: str, interval: str = "i") -> tuple[int, ...]:
-        return tuple(one.partition for one in Sample(seed, percent=10).draw(Cell("p", "s", interval), records))
+        return tuple(record.partition for record in Sample(seed, percent=10).draw(Cell("p", "s", interval), records))
 
     assert drawn("a") == drawn("a")
     assert len({drawn(seed) for seed in "abcdefgh"}) > 1
@@ -128,7 +130,7 @@ DAMAGED = replace(target().records[1], state=PartitionState.DAMAGED)
 )
 def test_what_is_known_before_any_content_is_read(given, found, compared):
     findings = first_findings(given)
-    assert {one.record.partition: (one.condition, one.differs) for one in findings} == found
+    assert {finding.record.partition: (finding.condition, finding.differs) for finding in findings} == found
     assert [one.partition for one in to_compare(given)] == compared
 
 

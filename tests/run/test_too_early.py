@@ -59,7 +59,7 @@ def pipeline(project):
 
 
 def first_task(pipeline) -> RegionTask:
-    (region,) = (one for one in stage_regions(pipeline) if one.name == "numbers")
+    (region,) = (region for region in stage_regions(pipeline) if region.name == "numbers")
     return RegionTask(RunRequest(pipeline, "early", EARLY, {}), region, "somebody", "airflow")
 
 
@@ -92,7 +92,7 @@ def test_a_plan_shows_what_is_blocked_and_ends_as_the_run_would(project, pipelin
 def test_the_first_task_in_airflow_ends_before_it_takes_anything_of_its_source(project, pipeline):
     with pytest.raises(EarlierMissing, match="has to run first"):
         run_region(first_task(pipeline), project.settings, print)
-    assert [one.state for one in attempts(project, pipeline)] == [AttemptState.FAILED]
+    assert [attempt.state for attempt in attempts(project, pipeline)] == [AttemptState.FAILED]
 
 
 def test_a_task_goes_on_where_airflow_itself_holds_back_what_comes_too_early(project, pipeline, monkeypatch):
@@ -112,4 +112,4 @@ def test_a_backfill_leaves_it_out_with_the_reason_and_its_first_date_runs_once_t
         filled = plan_backfill(BackfillChoice(MISSING, EARLY), pipeline, ledger, project.settings)
     assert (alone.runs, alone.refusal) == (0, "There is nothing to run. 1 of 1 intervals cannot be planned.")
     assert f"{MISSING} has to run first" in str(alone.intervals[0].problem)
-    assert [one.problem for one in filled.intervals] == [None] * 3
+    assert [interval.problem for interval in filled.intervals] == [None] * 3

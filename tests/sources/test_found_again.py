@@ -60,7 +60,7 @@ class Table:
     def publish(self, name: str, *partitions: int, state: PartitionState = PartitionState.CONSUMABLE) -> None:
         lease = self.ledger.leases.acquire(f"lease {name} {state}", "me", 60)
         cell = Cell("p", "orders", name)
-        self.ledger.partitions.record([record(one, cell=cell, state=state) for one in partitions], lease)
+        self.ledger.partitions.record([record(partition, cell=cell, state=state) for partition in partitions], lease)
 
     def taken(self, name: str) -> VersionsRead:
         position = self.ledger.positions.taken_by(Cell("p", "orders", name))

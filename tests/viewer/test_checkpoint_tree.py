@@ -63,7 +63,7 @@ def test_the_tree_needs_no_data_file_and_a_check_says_which_are_gone(tmp_path):
     assert checkpoint_tree(opened(lake)) == before
     checkpoint_now = opened(lake)
     troubles = file_troubles(checkpoint_now.records(checkpoint_now.stage("orders")))
-    assert [(one.partition, one.path.split("/")[-2], one.found) for one in troubles] == [
+    assert [(trouble.partition, trouble.path.split("/")[-2], trouble.found) for trouble in troubles] == [
         (0, "_partition=0", 5),
         (1, "_partition=1", None),
     ]

@@ -29,7 +29,7 @@ def with_partition(lake: str, stage, number: int, rows, **facts):
     """The stage with other rows in a partition that it has."""
     old = stage.partitions[number]
     new = partition(lake, "orders", number, rows, 1, kept=facts.pop("kept", old.kept), **facts)
-    records = tuple(new if one is old else one for one in stage.partitions)
+    records = tuple(new if partition is old else partition for partition in stage.partitions)
     return replace(stage, partitions=records)
 
 

@@ -145,7 +145,7 @@ def test_the_database_itself_is_locked_too(lake, tmp_path, statement):
 def state(lake: str, name: str, limit: int | None = None, **facts):
     checkpoint = opened(lake)
     stage = checkpoint.stage("orders")
-    shape = next(one for one in stage.manifest.states if one.name == name)
+    shape = next(state for state in stage.manifest.states if state.name == name)
     return rows_of_state(checkpoint, stage, StateQuestion(shape, **facts), limit, pytest.fail)
 
 
@@ -194,6 +194,6 @@ def test_a_state_without_files_has_no_rows(tmp_path):
 
     lake = str(tmp_path / "lake")
     stage = orders(lake)
-    without = replace(stage, partitions=tuple(replace(one, kept=()) for one in stage.partitions))
+    without = replace(stage, partitions=tuple(replace(partition, kept=()) for partition in stage.partitions))
     write(lake, checkpoint(3, without))
     assert state(lake, SEEN.name).rows == ()

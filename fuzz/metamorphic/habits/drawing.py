@@ -153,7 +153,9 @@ class Habits:
 
     def keys(self, tree: Operator) -> Operator | None:
         """Of the column that is the whole key, if one is; of any where all rows are given at once."""
-        names = [one.name for one in tree.columns if one.kind in COLLECTABLE and self._may_group(tree, one.name)]
+        names = [
+            column.name for column in tree.columns if column.kind in COLLECTABLE and self._may_group(tree, column.name)
+        ]
         if not names:
             return None
         return KeysCollected(
@@ -195,7 +197,7 @@ class Habits:
         return by and LookedUp(tree, by, self.name(), *how)
 
     def rebuilt(self, tree: Operator) -> Operator:
-        safe = all(one.kind in SAFE_IN_PANDAS and one.kind is not Kind.INT for one in tree.columns)
+        safe = all(column.kind in SAFE_IN_PANDAS and column.kind is not Kind.INT for column in tree.columns)
         possible = [one for one in Rebuilding if safe or one is not Rebuilding.PANDAS]
         return Rebuilt(tree, self.random.choice(possible), self._one(Way))
 
@@ -247,7 +249,7 @@ def _casts(tree: Operator) -> bool:
     if isinstance(tree, Join):
         pairs = [(tree.left.column(a).kind, tree.right.column(b).kind) for a, b in tree.on]
     elif isinstance(tree, SetOperation):
-        pairs = [(one.kind, tree.right.column(one.name).kind) for one in tree.left.columns]
+        pairs = [(column.kind, tree.right.column(column.name).kind) for column in tree.left.columns]
     else:
         return False
     return any(one is not other for one, other in pairs)

@@ -34,7 +34,7 @@ class Habit:
     @property
     def spelling(self) -> tuple[str, ...]:
         """The choices that were made for it, as ``Class.CHOICE``."""
-        values = (getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
+        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         own = (value for value in values if isinstance(value, StrEnum) and _is_own(type(value)))
         return tuple(f"{self.family}.{type(value).__name__}.{value.name}" for value in own)
 

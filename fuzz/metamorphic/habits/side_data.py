@@ -136,7 +136,7 @@ class Rebuilt(Unary, Habit):
     def check(self) -> None:
         super().check()
         if self.rebuilding is Rebuilding.PANDAS:
-            assert all(one.kind in SAFE_IN_PANDAS and one.kind is not Kind.INT for one in self.columns)
+            assert all(column.kind in SAFE_IN_PANDAS and column.kind is not Kind.INT for column in self.columns)
 
     def spark(self, script: Script) -> str:
         child = self.child.spark(script)

@@ -154,12 +154,12 @@ class NameInLoop(Unary, Habit):
 
     @property
     def uses(self) -> frozenset[str]:
-        return frozenset().union(*(one.uses for one in self.conditions))
+        return frozenset().union(*(condition.uses for condition in self.conditions))
 
     def spark(self, script: Script) -> str:
         child = self.child.spark(script)
         made = script.add(child)
-        texts = ", ".join(f'"{one.sql}"' for one in self.conditions)
+        texts = ", ".join(f'"{condition.sql}"' for condition in self.conditions)
         script.define(
             (
                 f"for condition in [{texts}]:",
@@ -170,7 +170,7 @@ class NameInLoop(Unary, Habit):
         return made
 
     def sql(self, scans: Scans) -> str:
-        holds = " AND ".join(f"({one.sql})" for one in self.conditions)
+        holds = " AND ".join(f"({condition.sql})" for condition in self.conditions)
         return f"SELECT * FROM ({self.child.sql(scans)}) WHERE {holds}"
 
 

@@ -117,7 +117,7 @@ class VerdictsOnStages:
         self._database = database
 
     def record(self, verdict: StageVerdict) -> None:
-        """Record a verdict. It is not fenced: a verdict is about data, and `Partitions.record` alone makes data count."""
+        """Record a verdict. It is not fenced: it is about data, and `Partitions.record` alone makes data count."""
         with self._database.writing() as connection:
             reason = verdict.reason and storable(self._database.redact(verdict.reason))
             stored = replace(verdict, reason=reason, refused=tuple(map(storable, verdict.refused)))

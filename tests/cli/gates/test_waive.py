@@ -60,7 +60,9 @@ def refused(*arguments: str) -> str:
 
 
 def words(ledger: Ledger) -> list[tuple[int, str]]:
-    return [(one.partition, one.expectation) for one in held(ledger.waivers.of(PIPELINE, "2024-01-01"), NOW)]
+    return [
+        (verdict.partition, verdict.expectation) for verdict in held(ledger.waivers.of(PIPELINE, "2024-01-01"), NOW)
+    ]
 
 
 NOW = datetime.now(UTC)
@@ -142,7 +144,9 @@ def test_numbers_and_ranges_name_partitions():
 
 
 def test_all_takes_in_what_the_gate_says_of_the_whole_stage(ledger):
-    records = [replace(one, refused=(), state=PartitionState.HELD) for one in ledger.partitions.newest(CELL)]
+    records = [
+        replace(partition, refused=(), state=PartitionState.HELD) for partition in ledger.partitions.newest(CELL)
+    ]
     ledger.partitions.record(records, ledger.leases.acquire("lease", "me", 60))
     ledger.stage_verdicts.record(StageVerdict(CELL, content_of(records), "gate", "a", NOW, ("unique(key)",), "got 2"))
     shown = invoke("orders", "--partition", "all", "--reason", "known")
@@ -152,7 +156,9 @@ def test_all_takes_in_what_the_gate_says_of_the_whole_stage(ledger):
 
 
 def test_what_was_said_of_other_content_is_not_waived(ledger):
-    records = [replace(one, refused=(), state=PartitionState.HELD) for one in ledger.partitions.newest(CELL)]
+    records = [
+        replace(partition, refused=(), state=PartitionState.HELD) for partition in ledger.partitions.newest(CELL)
+    ]
     ledger.partitions.record(records, ledger.leases.acquire("lease", "me", 60))
     ledger.stage_verdicts.record(StageVerdict(CELL, content_of(records[:3]), "gate", "a", NOW, ("unique(key)",)))
     assert "its gate does not refuse orders" in refused("orders", "--partition", "all", "--reason", "known")

@@ -78,7 +78,9 @@ def test_list_tells_what_is_declared_and_has_no_record(nights, command):
 
 def test_diff_shows_stages_side_by_side(nights, command):
     stages = document(command("diff", PIPELINE, DAY, NEXT, "--json"))["stages"]
-    assert [(one["stage"], one["one"]["rows"], one["equal"]) for one in stages] == [(stage, 3, 3) for stage in STAGES]
+    assert [(stage["stage"], stage["one"]["rows"], stage["equal"]) for stage in stages] == [
+        (stage, 3, 3) for stage in STAGES
+    ]
     shown = command("diff", PIPELINE, f"{DAY}T00:00:00Z", NEXT).stdout
     assert f"{PIPELINE}: {DAY} -> {NEXT}" in shown
     assert "3 of 3" in shown

@@ -94,7 +94,7 @@ def test_a_run_says_it_first_and_computes_just_that(nights):
     first = next(line for line in nights.said if "was released" in line or "partitions" in line)
     assert first.startswith(SAID)
     computed = {
-        stage: {one.partition for one in nights.records(RELEASED, stage) if one.run_id == f"again.{RELEASED}"}
+        stage: {record.partition for record in nights.records(RELEASED, stage) if record.run_id == f"again.{RELEASED}"}
         for stage in ("drafts", "edits")
     }
     assert computed == {"drafts": {0, 1, 2}, "edits": {0, 1, 2}}
@@ -108,6 +108,6 @@ def test_who_restores_what_is_pinned_has_nothing_to_say_and_computes_nothing_els
     nights.run(PINNED, "again", restore="prints")
     assert healed_in(f"again.{PINNED}", datetime.min.replace(tzinfo=UTC), nights.ledger) == ()
     for stage in ("drafts", "edits"):
-        assert {(one.state, one.run_id) for one in nights.records(PINNED, stage)} == {
+        assert {(record.state, record.run_id) for record in nights.records(PINNED, stage)} == {
             (PartitionState.CONSUMABLE, f"r.{PINNED}")
         }

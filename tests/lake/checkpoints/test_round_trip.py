@@ -79,7 +79,7 @@ positions = st.one_of(
 
 @st.composite
 def snapshots(draw, shape):
-    chosen = draw(st.lists(records, max_size=6, unique_by=lambda one: one.partition))
+    chosen = draw(st.lists(records, max_size=6, unique_by=lambda record: record.partition))
     ordered = tuple(sorted(chosen, key=lambda one: one.partition))
     verdicts = [
         GateResult(one.cell, one.partition, *draw(st.tuples(texts, texts, texts, st.booleans(), texts, times)))

@@ -101,7 +101,7 @@ def test_a_cut_into_fewer_partitions_leaves_nothing_of_the_earlier_one(table):
 def test_a_wave_of_nothing_but_empty_partitions_is_a_commit_too(table):
     assert [record.version for record in table.publish({0: [], 1: []})] == [1, 1]
     ((version, wave),) = committed(table.location)
-    assert (version, [one.partition for one in wave.partitions]) == (1, [0, 1])
+    assert (version, [partition.partition for partition in wave.partitions]) == (1, [0, 1])
 
 
 def test_files_in_the_log_have_statistics(table):
@@ -295,7 +295,11 @@ def test_of_a_partition_only_the_newest_commit_counts(table):
     newer = table.next_epoch()
     newer.publish({1: [C]})
     newer.publish({2: [C]}, 2)
-    found = [(wave.epoch, wave.wave, one.partition) for _, wave in committed(table.location) for one in wave.partitions]
+    found = [
+        (wave.epoch, wave.wave, partition.partition)
+        for _, wave in committed(table.location)
+        for partition in wave.partitions
+    ]
     assert found == [(1, 1, 0), (2, 1, 1), (2, 2, 2)]
 
 

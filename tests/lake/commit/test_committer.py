@@ -63,7 +63,8 @@ def published(request: pytest.FixtureRequest, shared: Stagehand) -> Stagehand:
 def in_log(table: Stagehand) -> list[tuple[int, int, tuple[int, ...]]]:
     """(epoch, wave, partitions) of the commits that count."""
     return [
-        (one.epoch, one.wave, tuple(each.partition for each in one.partitions)) for _, one in committed(table.location)
+        (attempt.epoch, attempt.wave, tuple(each.partition for each in attempt.partitions))
+        for _, attempt in committed(table.location)
     ]
 
 
@@ -124,8 +125,8 @@ def test_a_commit_has_as_many_files_as_were_staged(table):
     )
     metrics = table.measure(staged, (0, 1))
     parts = tuple(
-        CommittedPartition(one.partition, one.rows, one.fingerprint, "key", staged.files[one.partition])
-        for one in metrics
+        CommittedPartition(metric.partition, metric.rows, metric.fingerprint, "key", staged.files[metric.partition])
+        for metric in metrics
     )
     landed = table.committer.publish(table.location, WaveCommit("run", "joined", table.attempt_id, 1, 1, parts, 100))
     assert {partition: sorted(file.rows for file in files) for partition, files in landed.files.items()} == {

@@ -54,4 +54,6 @@ def assert_nothing_lost(table: PaperTable, said: dict[PaperTable, list[str]], wa
         rows = [row[1:] for row in table.seen() if row[0] == interval.location.interval]
         assert rows[0] == (0, interval.attempt_id, waves)
         assert [row[0] for row in rows[1:]] == list(range(1, waves + 1))
-        assert [one.partition for _, wave in committed(interval.location) for one in wave.partitions][-2:] == [0, waves]
+        assert [partition.partition for _, wave in committed(interval.location) for partition in wave.partitions][
+            -2:
+        ] == [0, waves]

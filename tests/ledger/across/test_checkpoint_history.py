@@ -91,12 +91,12 @@ def test_a_checkpoint_waits_until_the_last_attempt_is_behind_its_wave(ledger):
     lease = ledger.leases.take("coordinator", None, "me", 60, lambda _: False)
     begun, asked = ledger.checkpoints.begin(checkpoint(1), lease), [attempt(1), attempt(2, region="priced")]
     ledger.acknowledgements.ask(begun, asked, lease)
-    for one in asked:
-        ledger.acknowledgements.answer(begun, one.attempt_id, Answer.ACKNOWLEDGED)
+    for asked_attempt in asked:
+        ledger.acknowledgements.answer(begun, asked_attempt.attempt_id, Answer.ACKNOWLEDGED)
     parts = ledger.acknowledgements.of(begun)
     (found,) = ledger.checkpoint_history.parts([("run-1", 1)]).values()
-    last = max(one.answered_at for one in parts if one.answered_at)
-    assert found.alignment == (last - min(one.asked_at for one in parts)).total_seconds() >= 0
+    last = max(part.answered_at for part in parts if part.answered_at)
+    assert found.alignment == (last - min(part.asked_at for part in parts)).total_seconds() >= 0
 
 
 def test_what_was_completed_is_told_newest_first_with_what_was_replaced(ledger, taken):

@@ -11,7 +11,7 @@ OTHER_DAY = replace(CELL, interval="2024-01-02")
 
 def told(ledger, *intervals: str) -> list[tuple[str, str, bool, int]]:
     found = ledger.gate_tallies.of("sales", intervals or (CELL.interval,))
-    return [(one.interval, one.expectation, one.passed, one.partitions) for one in found]
+    return [(verdict.interval, verdict.expectation, verdict.passed, verdict.partitions) for verdict in found]
 
 
 def test_the_newest_word_of_each_partition_counts(ledger):
@@ -26,7 +26,10 @@ def test_expectations_severities_and_intervals_are_told_apart(ledger):
     ledger.gates.record([gate_result(0, passed=True), warning, whole])
     ledger.gates.record([gate_result(0, passed=False, cell=OTHER_DAY)])
     found = ledger.gate_tallies.of("sales", (CELL.interval, OTHER_DAY.interval))
-    severities = {(one.interval, one.expectation): (one.severity, one.passed, one.stage, one.suite) for one in found}
+    severities = {
+        (verdict.interval, verdict.expectation): (verdict.severity, verdict.passed, verdict.stage, verdict.suite)
+        for verdict in found
+    }
     assert severities == {
         ("2024-01-01", "no nulls"): (Severity.CRITICAL, True, "joined", "joined"),
         ("2024-01-01", "few rows"): (Severity.WARNING, False, "joined", "joined"),

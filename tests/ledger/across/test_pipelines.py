@@ -11,7 +11,7 @@ def test_the_newest_runs_of_each_pipeline_come_newest_first(ledger):
         ledger.runs.start(run(name, pipeline=pipeline, interval=name, minutes=minutes))
     found = ledger.pipelines.newest_runs(["sales", "costs", "never"], each=2)
     assert {name: [one.run_id for one in some] for name, some in found.items()} == {"sales": ["b", "c"], "costs": ["d"]}
-    assert [one.run_id for one in ledger.pipelines.newest_runs(["costs"], each=5)["costs"]] == ["d"]
+    assert [run.run_id for run in ledger.pipelines.newest_runs(["costs"], each=5)["costs"]] == ["d"]
     assert ledger.pipelines.newest_runs([], each=2) == {}
     assert ledger.pipelines.known() == {"sales", "costs"}
 

@@ -107,7 +107,7 @@ def test_calls_put_together_are_seen_at_once_or_never(ledger, ledger_url):
             assert [found.run_id for found in ledger.runs.recent(9)] == ["run-1"]
             assert other.runs.recent(9) == ()
             assert other.events.of_run("run-1") == ()
-        assert [one.text for one in other.events.of_run("run-1")] == ["begun"]
+        assert [event.text for event in other.events.of_run("run-1")] == ["begun"]
 
         def tell_and_fail() -> None:
             with ledger.together():
@@ -117,7 +117,7 @@ def test_calls_put_together_are_seen_at_once_or_never(ledger, ledger_url):
         with pytest.raises(RunIdTaken):
             tell_and_fail()
         ledger.events.append(event("by itself"))
-        assert [one.text for one in other.events.of_run("run-1")] == ["begun", "by itself"]
+        assert [event.text for event in other.events.of_run("run-1")] == ["begun", "by itself"]
 
 
 def test_other_threads_do_not_join_calls_that_one_puts_together(ledger):
@@ -195,7 +195,7 @@ def test_a_ledger_that_takes_no_writing_says_so_with_what_to_do(ledger, ledger_u
     with pytest.raises(LedgerUnavailable, match="mount it for writing") as denied:
         change(ledger_url, takes_none)
     assert denied.value.problem is StorageProblem.DENIED
-    assert [one.run_id for one in ledger.runs.recent(2)] == [run().run_id]
+    assert [run.run_id for run in ledger.runs.recent(2)] == [run().run_id]
 
 
 @pytest.mark.parametrize("back_end", ["sqlite"], indirect=True)

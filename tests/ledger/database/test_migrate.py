@@ -179,7 +179,10 @@ def test_a_run_that_was_under_way_before_its_history_was_kept_goes_on(empty_ledg
     assert migrated.runs.start(run()) == run()
     assert migrated.attempts.apply(attempt().attempt_id, AttemptEvent.FAIL) is True
     assert migrated.runs.apply("run-1", RunEvent.RESTART) is True
-    told = [(one.attempt_id is None, one.before, one.after) for one in migrated.transitions.of_run("run-1")]
+    told = [
+        (transition.attempt_id is None, transition.before, transition.after)
+        for transition in migrated.transitions.of_run("run-1")
+    ]
     assert told == [(False, "running", "failed"), (True, "running", "restarting")]
 
 

@@ -32,10 +32,10 @@ def test_a_sandbox_has_tables_of_its_own(production):
     with Ledger.open(production.ledger_url) as ledger, Ledger.open(sandbox.ledger_url) as own:
         before = ledger.runs.recent(100)
         own.runs.start(replace(run(), run_id="tried"))
-        assert [one.run_id for one in own.runs.recent(100)] == ["tried"]
+        assert [run.run_id for run in own.runs.recent(100)] == ["tried"]
         assert ledger.runs.recent(100) == before
     with Ledger.open(sandbox.ledger_url) as again:
-        assert [one.run_id for one in again.runs.recent(100)] == ["tried"]
+        assert [run.run_id for run in again.runs.recent(100)] == ["tried"]
 
 
 def test_it_is_listed_and_goes_alone(production):

@@ -137,7 +137,7 @@ TABLE = [
 def test_what_runs(situation, choice, expected):
     order = order_of(choice, situation.pipeline, has_failed=False)
     plan = resume_plan(told(situation, order))
-    left = {(one.stage, one.partition) for one in plan.decisions if str(one.reason) == LEFT}
+    left = {(decision.stage, decision.partition) for decision in plan.decisions if str(decision.reason) == LEFT}
     shown = [
         "".join("-" if (stage, n) in left else letter for n, letter in enumerate(letters))
         for stage, letters in words(plan).items()
@@ -210,10 +210,13 @@ def record(partition: int, state: PartitionState) -> PartitionRecord:
 
 def planned(made: list[Made], failed: bool = False) -> BackfillPlan:
     decisions = tuple(
-        DECISIONS[one.action](
-            "one", place, because(one.reason), record=record(place, one.recorded) if one.recorded else None
+        DECISIONS[decision.action](
+            "one",
+            place,
+            because(decision.reason),
+            record=record(place, decision.recorded) if decision.recorded else None,
         )
-        for place, one in enumerate(made)
+        for place, decision in enumerate(made)
     )
     plan = ResumePlan(decisions, {"one": decisions})
     cells = cells_of(plan, plan, [Region("one", ("one",), ())], {"one"} if failed else (), {})

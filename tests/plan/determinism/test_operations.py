@@ -93,7 +93,7 @@ def test_other_names_for_the_same_operation_lead_to_its_line():
         CodeCall("drop_duplicates", "jobs.py", 5, "", silenced=False),
     )
     facts = PlanFacts((Use("avg", ("",), floating=True), Use("dropDuplicates")))
-    assert [one.places[0].line for one in findings(facts, facts, calls)] == [4, 5]
+    assert [finding.places[0].line for finding in findings(facts, facts, calls)] == [4, 5]
 
 
 def test_every_rule_says_what_to_do():

@@ -128,10 +128,10 @@ def test_what_was_dealt_by_another_hash_is_made_again_by_readers_that_are_keyed_
     situation = finished(pipeline)
     monkeypatch.setattr("stagehold.plan.resume.judgement.HASH_NAME", "crc32-utf8")
     plan = resume_plan(situation)
-    assert {(one.action, str(one.reason)) for one in plan.of("summed")} == {
+    assert {(decision.action, str(decision.reason)) for decision in plan.of("summed")} == {
         (Action.RUN, "the settings of the stage changed")
     }
-    assert {one.action for name in ("raw", "copied") for one in plan.of(name)} == {Action.REUSE}
+    assert {decision.action for name in ("raw", "copied") for decision in plan.of(name)} == {Action.REUSE}
 
 
 def choosing(situation, name, handling, *made_by, reason=""):

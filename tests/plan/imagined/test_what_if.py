@@ -182,8 +182,8 @@ PLACES = st.sets(st.sampled_from([f"{stage}:{index}" for stage in "abc" for inde
 @given(fail=PLACES, lost=PLACES, changed=st.sets(st.sampled_from("abcd"), max_size=2))
 def test_nothing_reuses_what_runs_and_nothing_that_runs_lacks_its_input(fail, lost, changed):
     plan, found = asked(pipeline(*CHAIN), " ".join(fail), " ".join(lost), " ".join(changed))
-    decided = {(one.stage, one.partition): one.action for one in plan.decisions}
-    hinging = {(one.stage, one.partition) for one in plan.decisions if one.hinges_on}
+    decided = {(decision.stage, decision.partition): decision.action for decision in plan.decisions}
+    hinging = {(decision.stage, decision.partition) for decision in plan.decisions if decision.hinges_on}
     edges = [(("a", i), ("b", i)) for i in range(3)]
     edges += [(("b", i), ("c", j)) for i in range(3) for j in range(3)] + [(("c", i), ("d", 0)) for i in range(3)]
     for producer, reader in edges:

@@ -51,8 +51,8 @@ TABLE = [
 @pytest.mark.parametrize(("attempts", "expected"), TABLE)
 def test_what_a_region_lets_flow_by_itself_is_stored_after_the_first_such_failure(attempts, expected):
     form = in_stored_form(PIPELINE, attempts)
-    assert {one.name: one.output.fallback for one in form.stages if one.output.fallback} == expected
-    stored = {one.name for one in form.stages if one.output.stored}
+    assert {stage.name: stage.output.fallback for stage in form.stages if stage.output.fallback} == expected
+    stored = {stage.name for stage in form.stages if stage.output.stored}
     assert stored == {"ready", "total", *expected}
     assert in_stored_form(form, ()) == PIPELINE
 
@@ -60,7 +60,7 @@ def test_what_a_region_lets_flow_by_itself_is_stored_after_the_first_such_failur
 def test_neither_types_nor_regions_nor_who_tells_what_was_read_change():
     form = in_stored_form(PIPELINE, [failed(FIRST, 1, "stalled"), failed(SECOND, 2, "stalled")])
     assert stage_regions(form) == stage_regions(PIPELINE)
-    assert [one.output.type for one in form.stages] == [one.output.type for one in PIPELINE.stages]
+    assert [stage.output.type for stage in form.stages] == [stage.output.type for stage in PIPELINE.stages]
     assert [one.name for one in sources_within(form.stage("ready"), form)] == ["raw"]
 
 

@@ -40,12 +40,12 @@ def rules(limit=2, run_id="r", **settings):
 def restarts(attempts, /, **settings):
     """Whether each failure restarts, in the order the attempts are given."""
     decisions = replay_failures(attempts, rules(**settings))
-    return [decisions[one.attempt_id].restart for one in attempts if one.attempt_id in decisions]
+    return [decisions[attempt.attempt_id].restart for attempt in attempts if attempt.attempt_id in decisions]
 
 
 def seconds(attempts, /, **settings):
     decisions = replay_failures(attempts, rules(**settings))
-    return [decisions[one.attempt_id].delay.total_seconds() for one in attempts]
+    return [decisions[attempt.attempt_id].delay.total_seconds() for attempt in attempts]
 
 
 ONE_AFTER_THE_OTHER = [attempt("a", 0, 10), attempt("a", 20, 30), attempt("a", 40, 50), attempt("a", 60, 70)]

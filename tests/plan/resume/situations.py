@@ -80,11 +80,11 @@ PARTS = {"data": StageData(), "order": StageOrder(), "words": StageWords()}
 
 def facts_of(pipeline: Pipeline) -> dict[str, StageFacts]:
     return {
-        one.name: StageFacts(
-            code=f"code {one.name}",
-            splits=tuple(f"split {number}" for number in range(one.partitions)) if one.source else (),
+        stage.name: StageFacts(
+            code=f"code {stage.name}",
+            splits=tuple(f"split {number}" for number in range(stage.partitions)) if stage.source else (),
         )
-        for one in pipeline.stages
+        for stage in pipeline.stages
     }
 
 
@@ -140,16 +140,16 @@ def record(pipeline: Pipeline, name: str, partition: int, key: ComputeKey, attem
 def finished(pipeline: Pipeline, before: Situation | None = None) -> Situation:
     """A run in which every stored partition was computed, stage after stage, as the executor does it."""
     situation = before or fresh(pipeline)
-    for one in pipeline.stages:
-        if not one.output.type.stored:
+    for stage in pipeline.stages:
+        if not stage.output.type.stored:
             continue
         plan = resume_plan(situation)
         made = tuple(
-            record(pipeline, one.name, decision.partition, decision.key)
-            for decision in plan.of(one.name)
+            record(pipeline, stage.name, decision.partition, decision.key)
+            for decision in plan.of(stage.name)
             if decision.key
         )
-        situation = with_records(situation, one.name, made)
+        situation = with_records(situation, stage.name, made)
     return situation
 
 
@@ -164,7 +164,7 @@ def with_known(situation: Situation, name: str, known: StageSituation) -> Situat
 
 def without(situation: Situation, name: str, *partitions: int) -> Situation:
     return with_records(
-        situation, name, (one for one in records_of(situation, name) if one.partition not in partitions)
+        situation, name, (record for record in records_of(situation, name) if record.partition not in partitions)
     )
 
 
@@ -176,7 +176,7 @@ def changed(situation: Situation, name: str, **values: object) -> Situation:
 def altered(situation: Situation, name: str, partition: int, **values: object) -> Situation:
     records = records_of(situation, name)
     return with_records(
-        situation, name, (replace(one, **values) if one.partition == partition else one for one in records)
+        situation, name, (replace(record, **values) if record.partition == partition else record for record in records)
     )
 
 
@@ -194,13 +194,13 @@ def waived(situation: Situation, name: str, partition: int, *expectations: str, 
             interval="i",
             stage=name,
             partition=partition,
-            expectation=one,
+            expectation=expectation,
             fingerprint=fingerprint or f"data {name} {partition}",
             waived_by="ann",
             reason="known",
             recorded_at=NOW,
         )
-        for one in expectations or ("revenue > 0",)
+        for expectation in expectations or ("revenue > 0",)
     )
     known = situation.of(name)
     said = replace(known.words, waivers=(*known.words.waivers, *words))
@@ -215,14 +215,14 @@ def word_ended(situation: Situation, name: str, partition: int, *expectations: s
         .of(name)
         .words
     )
-    ended = tuple(replace(one, until=NOW) for one in said.waivers)
+    ended = tuple(replace(waiver, until=NOW) for waiver in said.waivers)
     words = replace(known.words, ended_waivers=(*known.words.ended_waivers, *ended))
     return with_known(situation, name, replace(known, words=words))
 
 
 def made_by(situation: Situation, name: str, code: str) -> Situation:
     """All of a stage's records as other code would have made them: with equal data."""
-    keys = [ComputeKey.parse(one.compute_key) for one in records_of(situation, name)]
+    keys = [ComputeKey.parse(record.compute_key) for record in records_of(situation, name)]
     made = tuple(
         replace(one, compute_key=str(replace(key, code=code)))
         for one, key in zip(records_of(situation, name), keys, strict=True)
@@ -242,7 +242,9 @@ def discarding(situation: Situation, **partitions: set[int]) -> Situation:
 
 def with_stage(situation: Situation, name: str, **values: object) -> Situation:
     """The same with another setting of one stage."""
-    stages = tuple(one.model_copy(update=values) if one.name == name else one for one in situation.pipeline.stages)
+    stages = tuple(
+        stage.model_copy(update=values) if stage.name == name else stage for stage in situation.pipeline.stages
+    )
     return replace(situation, pipeline=situation.pipeline.model_copy(update={"stages": stages}))
 
 
@@ -253,7 +255,7 @@ def accepted(situation: Situation, name: str, recorded: str, present: str, who: 
     return with_known(situation, name, replace(known, words=said))
 
 
-DECISIONS = {one.action: one for one in Decision.__subclasses__()}  # by action
+DECISIONS = {decision.action: decision for decision in Decision.__subclasses__()}  # by action
 
 
 def words(plan: ResumePlan) -> dict[str, str]:

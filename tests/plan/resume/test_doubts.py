@@ -48,7 +48,7 @@ def test_a_doubt_goes_through_all_that_was_made_from_it_stored_or_not():
     )
     plan = resume_plan(with_facts(without(finished(deep), "needs", 0), gone={"raw": frozenset({0})}))
     assert " ".join(words(plan).values()) == "Hr rr rr rr r Rr"
-    assert {(one.stage, one.partition) for one in plan.decisions if one.hinges_on} == {
+    assert {(decision.stage, decision.partition) for decision in plan.decisions if decision.hinges_on} == {
         ("flowing", 0),
         ("kept", 0),
         ("beside", 0),
@@ -56,7 +56,12 @@ def test_a_doubt_goes_through_all_that_was_made_from_it_stored_or_not():
     }
     fused = resume_plan(with_facts(without(finished(deep), "beside", 0), gone={"raw": frozenset({0})}))
     assert " ".join(words(fused).values()) == "Hr Rr rr Rr r rr"
-    assert {one.stage for one in fused.decisions if one.hinges_on} == {"flowing", "kept", "total", "needs"}
+    assert {decision.stage for decision in fused.decisions if decision.hinges_on} == {
+        "flowing",
+        "kept",
+        "total",
+        "needs",
+    }
 
 
 def test_what_is_taken_as_recorded_is_healed_when_what_it_was_made_from_came_out_different():
@@ -79,4 +84,7 @@ def test_what_somebody_outside_wants_is_healed_and_what_it_is_made_from_with_it(
 
 def test_a_partition_taken_as_recorded_has_the_key_to_heal_it_with():
     plan = resume_plan(with_facts(HEALING, accepted=frozenset({"raw"})))
-    assert [(one.action, one.key is not None) for one in plan.of("raw")] == [(Action.REUSE, True), (Action.HEAL, True)]
+    assert [(decision.action, decision.key is not None) for decision in plan.of("raw")] == [
+        (Action.REUSE, True),
+        (Action.HEAL, True),
+    ]

@@ -63,7 +63,7 @@ TABLE = [
 
 
 def out(plan):
-    return " ".join(f"{one.stage}[{one.partition}]" for one in plan.decisions if one.retracts)
+    return " ".join(f"{decision.stage}[{decision.partition}]" for decision in plan.decisions if decision.retracts)
 
 
 @pytest.mark.parametrize(("name", "situation", "expected", "retracted"), TABLE, ids=[row[0] for row in TABLE])
@@ -95,7 +95,7 @@ def test_a_region_that_takes_others_as_they_are_recorded_takes_nothing_that_may_
 
 def test_what_was_held_waits_for_the_verdict_on_what_it_was_made_from():
     situation = changed(HELD, "clean", gate="h")
-    (region,) = (one for one in stage_regions(CHAIN) if "total" in one.stages)
+    (region,) = (region for region in stage_regions(CHAIN) if "total" in region.stages)
     plan = resume_plan(with_facts(situation, accepted=frozenset({"raw", "clean"})))
     assert words(plan)["total"] == "J"
     assert missing_inputs(plan, CHAIN, region) == {"clean": (1,)}
@@ -105,7 +105,9 @@ def test_what_was_held_waits_for_the_verdict_on_what_it_was_made_from():
 
 
 def records(situation, *places):
-    return tuple(one for stage, number in places for one in records_of(situation, stage) if one.partition == number)
+    return tuple(
+        record for stage, number in places for record in records_of(situation, stage) if record.partition == number
+    )
 
 
 FIRST, SECOND, TOTAL = ("clean", 0), ("clean", 1), ("total", 0)

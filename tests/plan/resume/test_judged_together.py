@@ -90,7 +90,7 @@ def test_decisions(name, situation, expected):
 @pytest.mark.parametrize(("name", "situation", "expected"), TABLE, ids=[row[0] for row in TABLE])
 def test_nobody_is_given_what_is_held(name, situation, expected):
     plan = resume_plan(situation)
-    assert all(one.state is not PartitionState.HELD for one in plan.records("clean"))
+    assert all(record.state is not PartitionState.HELD for record in plan.records("clean"))
 
 
 def test_what_is_refused_says_why_and_what_was_waived_says_who():

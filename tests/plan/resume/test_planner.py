@@ -219,7 +219,7 @@ ANEW = [
 def test_what_a_run_made_before_it_starts_anew_runs_again_and_says_why(situation, expected, anew):
     plan = resume_plan(situation)
     assert " ".join(words(plan).values()) == expected
-    marked = [one for one in plan.decisions if isinstance(one, RunDecision) and one.anew]
+    marked = [decision for decision in plan.decisions if isinstance(decision, RunDecision) and decision.anew]
     assert " ".join(f"{one.stage[:2]}{one.partition}" for one in marked) == anew
     assert {str(one.reason) for one in marked} <= {"this run starts anew after a failure (failover: full)"}
 

@@ -46,9 +46,9 @@ RESTORED = {"forced": frozenset({"total"}), "accepted": frozenset({"raw", "clean
 )
 def test_what_is_computed_only_since_it_was_released(situation, expected):
     plan = resume_plan(situation)
-    found = {one.stage: one.partitions for one in released_outputs(plan)}
+    found = {output.stage: output.partitions for output in released_outputs(plan)}
     assert found == {stage: PartitionSet(some) for stage, some in expected.items()}
-    computed = {one.place for one in plan.decisions if one.action.computes}
+    computed = {decision.place for decision in plan.decisions if decision.action.computes}
     assert {(stage, one) for stage, some in found.items() for one in some} <= computed
 
 
@@ -59,7 +59,7 @@ def test_what_is_computed_only_since_it_was_released(situation, expected):
 )
 def test_its_seconds_are_those_of_the_last_time(first, second, seconds):
     timed = altered(altered(with_facts(INNER, **RESTORED), "clean", 0, seconds=first), "clean", 1, seconds=second)
-    (found,) = [one for one in released_outputs(resume_plan(timed)) if one.stage == "clean"]
+    (found,) = [output for output in released_outputs(resume_plan(timed)) if output.stage == "clean"]
     assert found.seconds == seconds
 
 

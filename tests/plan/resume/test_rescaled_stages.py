@@ -23,7 +23,7 @@ def pipeline(partitions: int, edge: Input = KEYED) -> Pipeline:
 def restored(edge: Input = KEYED, lost: int | None = None) -> Situation:
     """It was cut into four, and is cut into eight now; whatever is before it is as it was."""
     then = finished(pipeline(4, edge))
-    records = {one.partition: one for one in records_of(then, "total") if one.partition != lost}
+    records = {record.partition: record for record in records_of(then, "total") if record.partition != lost}
     known = {"raw": records_of(then, "raw")}
     return with_facts(fresh(pipeline(8, edge)), records=known, rescaled={"total": Rescaled(records, 4, "i")})
 
@@ -48,9 +48,9 @@ def keeping(known: Situation) -> Situation:
 )
 def test_rows_are_dealt_anew_where_nothing_but_the_cut_is_other(known, dealt):
     decisions = resume_plan(known).of("total")
-    assert {one.action for one in decisions} == {Action.RUN}
-    assert [one.partition for one in decisions if one.dealt] == list(dealt)
-    assert all("4 restored partitions, dealt anew" in str(one.reason) for one in decisions if one.dealt)
+    assert {decision.action for decision in decisions} == {Action.RUN}
+    assert [decision.partition for decision in decisions if decision.dealt] == list(dealt)
+    assert all("4 restored partitions, dealt anew" in str(decision.reason) for decision in decisions if decision.dealt)
 
 
 def test_partitions_that_follow_others_one_by_one_have_no_keys_to_be_dealt_by():

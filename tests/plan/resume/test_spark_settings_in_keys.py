@@ -24,12 +24,14 @@ def declaring(pipeline: Pipeline, name: str = "", **values: object) -> Pipeline:
     """With ``values`` for one stage, or for the pipeline."""
     if not name:
         return pipeline.model_copy(update=values)
-    stages = tuple(one.model_copy(update=values) if one.name == name else one for one in pipeline.stages)
+    stages = tuple(stage.model_copy(update=values) if stage.name == name else stage for stage in pipeline.stages)
     return pipeline.model_copy(update={"stages": stages})
 
 
 def keys(situation: Situation) -> dict[str, str]:
-    return {one.stage: str(one.key) for one in resume_plan(situation).decisions if one.partition == 0}
+    return {
+        decision.stage: str(decision.key) for decision in resume_plan(situation).decisions if decision.partition == 0
+    }
 
 
 def settings_of(pipeline: Pipeline, name: str) -> str:

@@ -46,11 +46,13 @@ def recorded(text: str) -> Situation:
     given = {name: tuple(map(int, some)) for name, *some in map(str.split, text.split(","))}
     nothing = fresh(PIPELINE)
     everything, chosen = nothing, {}
-    for one in PIPELINE.stages:
+    for declared in PIPELINE.stages:
         plan = resume_plan(everything)
-        made = tuple(record(PIPELINE, one.name, each.partition, each.key) for each in plan.of(one.name) if each.key)
-        everything = with_records(everything, one.name, made)
-        chosen[one.name] = tuple(each for each in made if each.partition in given.get(one.name, ()))
+        made = tuple(
+            record(PIPELINE, declared.name, each.partition, each.key) for each in plan.of(declared.name) if each.key
+        )
+        everything = with_records(everything, declared.name, made)
+        chosen[declared.name] = tuple(each for each in made if each.partition in given.get(declared.name, ()))
     return with_facts(nothing, records=chosen)
 
 
@@ -160,9 +162,9 @@ def test_a_reader_does_not_follow_how_its_stored_input_came_out():
     assert " ".join(words(resume_plan(other)).values()) == "rr rr rr rr rr"
     healed = resume_plan(gone(without(ALL, "last", 1), raw={1}, dated={1}))
     assert " ".join(words(healed).values()) == "rr rr rH rR rr"
-    assert {one.stage for one in healed.decisions if one.hinges_on} == set()
+    assert {decision.stage for decision in healed.decisions if decision.hinges_on} == set()
     deeper = resume_plan(gone(without(ALL, "last", 1), raw={1}, clean={1}, dated={1}))
-    assert {(one.stage, one.hinges_on) for one in deeper.decisions if one.hinges_on} == {
+    assert {(decision.stage, decision.hinges_on) for decision in deeper.decisions if decision.hinges_on} == {
         (name, ("raw", 1)) for name in ("clean", "dated", "other")
     }
 

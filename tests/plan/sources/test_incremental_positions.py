@@ -96,7 +96,7 @@ def test_each_version_is_taken_once_in_any_order_of_intervals(events):
     taken["the last"] = new_versions(newest, taken.values())
     read = [
         version
-        for one in taken.values()
-        for version in range(0 if one.after is None else one.after + 1, one.version + 1)
+        for record in taken.values()
+        for version in range(0 if record.after is None else record.after + 1, record.version + 1)
     ]
     assert sorted(read) == list(range(newest + 1))

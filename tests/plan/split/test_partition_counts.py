@@ -50,7 +50,7 @@ def pipeline(most: int = 128) -> Pipeline:
 
 def test_a_decided_number_goes_to_its_stage_and_to_those_that_read_it_forward() -> None:
     counted = with_counts(pipeline(), {"joined": 7})
-    assert [one.partitions for one in counted.pipeline.stages] == [4, 2, 7, 7, 1]
+    assert [stage.partitions for stage in counted.pipeline.stages] == [4, 2, 7, 7, 1]
     assert counted.undecided == frozenset()
 
 

@@ -31,7 +31,7 @@ def test_shares_are_contiguous_nearly_equal_and_never_empty(partitions, tasks, e
 @pytest.mark.parametrize("tasks", [1, 2, 3, 5, 16, 101])
 def test_every_partition_is_in_exactly_one_share_and_the_cut_is_the_same_each_time(partitions, tasks):
     cut = shares(partitions, tasks)
-    assert [one for share in cut for one in share.partitions] == list(range(partitions))
+    assert [partition for share in cut for partition in share.partitions] == list(range(partitions))
     assert cut == shares(partitions, tasks)
     sizes = [len(share.partitions) for share in cut]
     assert max(sizes) - min(sizes) <= 1

@@ -76,7 +76,7 @@ def test_an_interval_that_lacks_something_has_to_run_first(records, gap, text):
 
 def test_what_an_earlier_cut_left_does_not_count():
     found = earlier_of("monday", [*all_of(2, epoch=2), kept(2, 4), kept(3, 4)])
-    assert [one.partition for one in found.records] == [0, 1]
+    assert [record.partition for record in found.records] == [0, 1]
     assert earlier_of("monday", [kept(0, 2), kept(1, 2)], lost={1}).gap == Gap("monday", PartitionSet((1,)))
 
 

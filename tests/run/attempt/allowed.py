@@ -49,16 +49,16 @@ class Allowed:
 
     def _stage(self, stage: str) -> bool:
         factor = 1 if stage == DRAFTS else 2
-        wanted = {n: tuple(factor * one for one in self.sources[n]) for n in range(PARTITIONS)}
+        wanted = {n: tuple(factor * source for source in self.sources[n]) for n in range(PARTITIONS)}
         made = self.made[stage]
-        replaced = {n for n, one in made.items() if one.refused and one.source != self.sources[n]}
+        replaced = {n for n, record in made.items() if record.refused and record.source != self.sources[n]}
         self._take_out(stage, replaced)
         for partition, amounts in wanted.items():
             refused = any(not 0 <= one <= self.most for one in amounts)
             made[partition] = Made(amounts, refused, self.sources[partition])
             if not refused or self.words.get((stage, partition, amounts)):
                 self.shown[stage][partition] = amounts
-        blocked = {n for n, one in made.items() if one.refused and not self.words.get((stage, n, one.amounts))}
+        blocked = {n for n, record in made.items() if record.refused and not self.words.get((stage, n, record.amounts))}
         if blocked:
             self._take_out(stage, set())
         return not blocked
@@ -76,5 +76,5 @@ class Allowed:
                     del self.shown[name][partition]
 
     def _ended(self, stage: str, partition: int) -> bool:
-        one = self.made[stage][partition]
-        return one.refused and self.words.get((stage, partition, one.amounts)) is False
+        record = self.made[stage][partition]
+        return record.refused and self.words.get((stage, partition, record.amounts)) is False

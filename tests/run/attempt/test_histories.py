@@ -76,10 +76,16 @@ class Scene:
         self.ledger.runs.begin_life("r1")
 
     def of_run(self) -> str:
-        return " ".join(one.after for one in self.ledger.transitions.of_run("r1") if one.attempt_id is None)
+        return " ".join(
+            transition.after for transition in self.ledger.transitions.of_run("r1") if transition.attempt_id is None
+        )
 
     def of(self, attempt: Attempt) -> list[str]:
-        found = [one for one in self.ledger.transitions.of_run("r1") if one.attempt_id == attempt.attempt_id]
+        found = [
+            transition
+            for transition in self.ledger.transitions.of_run("r1")
+            if transition.attempt_id == attempt.attempt_id
+        ]
         assert [one.before for one in found] == [None, *(one.after for one in found[:-1])]
         return [str(one.after) for one in found]
 
@@ -130,7 +136,7 @@ def test_a_run_that_is_restarted_cancelled_and_resumed(scene):
     scene.ask_again()
     finish_all(scene, *(() if launched_by_airflow(scene) else ("first",)), "left", "right")
     told = scene.ledger.transitions.of_run("r1")
-    assert [(one.before, one.event, one.after) for one in told if one.attempt_id is None] == [
+    assert [(attempt.before, attempt.event, attempt.after) for attempt in told if attempt.attempt_id is None] == [
         (None, None, "created"),
         ("created", "start", "running"),
         ("running", "restart", "restarting"),
@@ -143,7 +149,7 @@ def test_a_run_that_is_restarted_cancelled_and_resumed(scene):
     ]
     assert scene.of(failed) == [*WORKS, "failed"]
     assert scene.of(left) == [*WORKS, "canceling", "canceled"]
-    assert [one.recorded_at for one in told] == sorted(one.recorded_at for one in told)
+    assert [record.recorded_at for record in told] == sorted(record.recorded_at for record in told)
 
 
 def test_a_run_fails_when_the_strategy_gives_up_and_its_resume_is_a_new_life(scene):

@@ -63,7 +63,7 @@ def _rows(uri: str, log: frozenset[str]) -> tuple[tuple[int, int], ...]:
 
 
 def states(world: World, stage: str) -> list[str]:
-    return [str(one.state) for one in world.ledger.partitions.newest_of(PIPELINE, INTERVAL)[stage]]
+    return [str(partition.state) for partition in world.ledger.partitions.newest_of(PIPELINE, INTERVAL)[stage]]
 
 
 def plan(world: World) -> str:
@@ -192,7 +192,7 @@ def test_an_output_that_keeps_its_rows_says_which_ones_stay(world):
     assert plan(world) == "6 partitions reused, 0 run, 2 blocked, 1 taken out of their tables"
     assert isinstance(ended(world, "drafts"), GateBlocked)
     assert (published(world, "drafts"), published(world, "prints"), marks()) == (GOOD, all_prints, (LAST,))
-    told = [one.text for one in world.ledger.events.of_run(RUN) if one.kind == ENDED]
+    told = [event.text for event in world.ledger.events.of_run(RUN) if event.kind == ENDED]
     assert told[-1].startswith(f"prints[{LAST}] stays in marts.prints, marked, though a waiver has ended")
     world.waive(ends=False)
     assert [ended(world, stage) for stage in STAGES] == [None, None]

@@ -52,17 +52,17 @@ class PaperBackfill:
         ]
         return replace(
             outcomes[0],
-            reused=sum(one.reused for one in outcomes),
-            computed=sum(one.computed for one in outcomes),
+            reused=sum(outcome.reused for outcome in outcomes),
+            computed=sum(outcome.computed for outcome in outcomes),
         )
 
     def computed(self, outcomes: list[IntervalOutcome]) -> Computed:
         """What the runs of a backfill computed, as the ledger has it."""
         found: dict[tuple[str, str], set[int]] = defaultdict(set)
-        for one in outcomes:
-            for record in self.nights.ledger.partitions.of_run(one.run_id):
+        for outcome in outcomes:
+            for record in self.nights.ledger.partitions.of_run(outcome.run_id):
                 if not record.taken_over:
-                    found[one.interval, record.cell.stage].add(record.partition)
+                    found[outcome.interval, record.cell.stage].add(record.partition)
         return {place: frozenset(partitions) for place, partitions in found.items()}
 
     def forget(self, interval: str, stage: str) -> None:
@@ -75,13 +75,16 @@ class PaperBackfill:
 def running(plan: BackfillPlan) -> Computed:
     """What a plan says would be computed."""
     return {
-        (one.interval, cell.stage): frozenset(cell.running) for one in plan.intervals for cell in one.cells if cell.runs
+        (interval.interval, cell.stage): frozenset(cell.running)
+        for interval in plan.intervals
+        for cell in interval.cells
+        if cell.runs
     }
 
 
 def states(plan: BackfillPlan) -> dict[str, str]:
     """The first letters of the states of each interval's cells."""
-    return {one.interval: "".join(str(cell.state)[0] for cell in one.cells) for one in plan.intervals}
+    return {interval.interval: "".join(str(cell.state)[0] for cell in interval.cells) for interval in plan.intervals}
 
 
 __all__ = ["PIPELINE", "STAGES", "PaperBackfill", "running", "states"]

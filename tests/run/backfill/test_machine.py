@@ -72,7 +72,7 @@ class Backfilling(RuleBasedStateMachine):
         whole = stage is None or only not in (Only.MISSING, Only.STALE)
         choice = BackfillChoice(DATES[0], DATES[-1], chosen, only if whole else None, stage)
         plan = self.world.plan(choice)
-        assert not [one.problem for one in plan.intervals if one.problem]
+        assert not [interval.problem for interval in plan.intervals if interval.problem]
         with suppress(BackfillRefused):
             outcomes = self.world.run(self.world.begin(choice, plan.token))
             assert self.world.computed(outcomes) == running(plan), outcomes

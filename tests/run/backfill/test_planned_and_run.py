@@ -49,7 +49,7 @@ def test_only_what_a_run_would_do_runs_and_good_dates_are_left_alone(world) -> N
     assert (plan.runs, plan.reuses, plan.refusal) == (3 + 7 + 9, 9 + 6 + 2 + 9, None)
     before = {date: world.nights.records(date, "prints") for date in (GOOD, LAST)}
     outcomes = world.run(world.begin(FIVE, plan.token))
-    assert [one.interval for one in outcomes] == [STALE, FAILED, MISSING]
+    assert [outcome.interval for outcome in outcomes] == [STALE, FAILED, MISSING]
     assert world.computed(outcomes) == running(plan)
     assert {date: world.nights.published(date) for date in DATES} == dict.fromkeys(DATES, world.nights.expected)
     assert {date: world.nights.records(date, "prints") for date in (GOOD, LAST)} == before
@@ -71,7 +71,7 @@ def test_only_says_which_dates_run(world, only, dates) -> None:
     choice = BackfillChoice(DATES[0], DATES[-1], only=only)
     plan = world.plan(choice)
     outcomes = world.run(world.begin(choice))
-    assert [one.interval for one in outcomes] == dates
+    assert [outcome.interval for outcome in outcomes] == dates
     assert world.computed(outcomes) == running(plan)
 
 

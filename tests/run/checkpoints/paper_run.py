@@ -143,7 +143,7 @@ class PaperRun:
             return work_on(self.task(stage, launcher, again=again), self.workplace(ledger, pace, faults))
 
     def task(self, stage: str, launcher: str, *, again: bool = False) -> RegionTask:
-        (region,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
+        (region,) = (region for region in stage_regions(self.pipeline) if region.name == stage)
         return RegionTask(self.request, region, f"{launcher}/{RUN}/{stage}", launcher, again=again)
 
     def start(self, stage: str, seconds: float, tear: int = 0) -> ForkServerProcess:

@@ -32,4 +32,4 @@ def test_a_copied_lake_answers_as_the_run_did(finished, tmp_path):
     assert [tuple(row.values()) for row in rows] == finished.expected()
     for name in (name for name, count in stored.items() if count):
         columns = inspect("--sql", f"FROM {name} LIMIT 1")["columns"]
-        assert [one for one in columns if one.startswith("_")] == ["_partition"]
+        assert [column for column in columns if column.startswith("_")] == ["_partition"]

@@ -39,9 +39,9 @@ def holder(run: PaperRun) -> int | None:
 def is_whole(run: PaperRun) -> None:
     """Numbers are used once, nothing is left half done, and the lake has what the ledger says."""
     records = run.records
-    assert [one.number for one in records] == list(range(1, len(records) + 1))
-    assert not [one for one in records if one.state is CheckpointState.IN_PROGRESS]
-    assert run.stored.numbers() == tuple(one.number for one in records if one.kept)
+    assert [record.number for record in records] == list(range(1, len(records) + 1))
+    assert not [record for record in records if record.state is CheckpointState.IN_PROGRESS]
+    assert run.stored.numbers() == tuple(record.number for record in records if record.kept)
     last = run.stored.read_checkpoint(records[-1].number)
     assert records[-1].trigger is CheckpointTrigger.END_OF_RUN
     assert [len(stage.partitions) for stage in last.stages] == [PARTITIONS, PARTITIONS]
@@ -77,7 +77,7 @@ def take_over(run: PaperRun, started: Started, killed: ForkServerProcess) -> Non
 def test_whoever_takes_checkpoints_may_be_killed_at_any_phase(tmp_path, started, point):
     run = PaperRun.make(tmp_path, interval="200ms")
     started.extend(run.start(stage, wave) for stage, wave in ((LEFT, WAVE), (RIGHT, WAVE)))
-    run.until(lambda: {one.region for one in run.acknowledgements} == {LEFT, RIGHT})
+    run.until(lambda: {acknowledgement.region for acknowledgement in run.acknowledgements} == {LEFT, RIGHT})
     for number in range(1, 200):  # whichever is the next to get there
         inject(run.settings.home_path, point, PIPELINE, number, FaultAction.KILL)
     run.until(lambda: any(one.exitcode is not None for one in started))
@@ -119,6 +119,6 @@ def test_of_two_processes_one_takes_checkpoints_at_a_time_and_another_goes_on_at
     is_whole(run)
     with run.ledger() as ledger:
         began = ledger.transitions.of_run(RUN)[0].recorded_at
-    triggered = [round(one.triggered_at.timestamp() * 1000) for one in run.records[:-1]]
+    triggered = [round(record.triggered_at.timestamp() * 1000) for record in run.records[:-1]]
     late = [300 - until_next(RUN, began, at, least=0, period=300) for at in triggered]
     assert sorted(late)[len(late) // 2] < 150, "most are taken soon after they were due"

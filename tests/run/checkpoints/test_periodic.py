@@ -23,7 +23,7 @@ OFTEN = {"interval": "50ms", "retained": 100}
 
 
 def periodic(run: PaperRun):
-    return [one for one in run.records if one.trigger is CheckpointTrigger.PERIODIC]
+    return [record for record in run.records if record.trigger is CheckpointTrigger.PERIODIC]
 
 
 def completed(run: PaperRun):
@@ -31,9 +31,11 @@ def completed(run: PaperRun):
 
 
 def open_asks(run: PaperRun, stage: str = LEFT):
-    in_progress = {one.number for one in run.records if one.state is CheckpointState.IN_PROGRESS}
+    in_progress = {record.number for record in run.records if record.state is CheckpointState.IN_PROGRESS}
     return [
-        one for one in run.acknowledgements if one.number in in_progress and one.region == stage and one.answer is None
+        acknowledgement
+        for acknowledgement in run.acknowledgements
+        if acknowledgement.number in in_progress and acknowledgement.region == stage and acknowledgement.answer is None
     ]
 
 
@@ -42,35 +44,40 @@ def test_what_waves_recorded_is_in_the_checkpoints_that_are_taken_meanwhile(tmp_
     run.work()
     taken = completed(run)
     assert len(taken) >= 2
-    assert [one.number for one in run.records] == list(range(1, len(run.records) + 1))
+    assert [record.number for record in run.records] == list(range(1, len(run.records) + 1))
     assert (run.records[-1].trigger, run.records[-1].kept) == (CheckpointTrigger.END_OF_RUN, True)
-    counts = [len(run.stored.read_checkpoint(one.number).stages[0].partitions) for one in (*taken, run.records[-1])]
+    counts = [
+        len(run.stored.read_checkpoint(checkpoint.number).stages[0].partitions)
+        for checkpoint in (*taken, run.records[-1])
+    ]
     assert counts == sorted(counts)
-    asked = {one.number for one in run.acknowledgements}
+    asked = {acknowledgement.number for acknowledgement in run.acknowledgements}
     first = next(count for one, count in zip(taken, counts, strict=False) if one.number in asked)
     assert first >= 2, "an attempt acknowledges when its wave is recorded"
     assert counts[-1] == PARTITIONS
-    assert {one.answer for one in run.acknowledgements if one.number in {each.number for each in taken}} == {
-        Answer.ACKNOWLEDGED
-    }
+    assert {
+        acknowledgement.answer
+        for acknowledgement in run.acknowledgements
+        if acknowledgement.number in {each.number for each in taken}
+    } == {Answer.ACKNOWLEDGED}
 
 
 def test_completion_is_told_to_attempts_that_acknowledged_and_to_the_runs_history(tmp_path):
     run = PaperRun.make(tmp_path, (LEFT,), **OFTEN)
     run.work()
-    asked = {one.number for one in run.acknowledgements}
+    asked = {acknowledgement.number for acknowledgement in run.acknowledgements}
     first = next(one.number for one in completed(run) if one.number in asked)
     assert f"checkpoint {first} of run {RUN} is complete" in run.said
     assert f"{LEFT}: checkpoint {first} is complete" in run.said
     with run.ledger() as ledger:
-        events = [(one.subject, one.text) for one in ledger.events.of_run(RUN) if one.kind == "checkpoint"]
+        events = [(event.subject, event.text) for event in ledger.events.of_run(RUN) if event.kind == "checkpoint"]
     assert (f"checkpoint {first}", f"checkpoint {first} of run {RUN} is complete") in events
 
 
 def test_without_an_interval_nobody_is_asked_and_the_end_leaves_one(tmp_path):
     run = PaperRun.make(tmp_path, (LEFT,))
     run.work()
-    assert [(one.number, one.trigger) for one in run.records] == [(1, CheckpointTrigger.END_OF_RUN)]
+    assert [(record.number, record.trigger) for record in run.records] == [(1, CheckpointTrigger.END_OF_RUN)]
     assert run.acknowledgements == ()
 
 
@@ -96,7 +103,7 @@ def test_a_wave_that_is_longer_than_the_timeout_fails_the_attempt_and_the_strate
     run = PaperRun.make(tmp_path, (LEFT,), **LATE)
     with pytest.raises(CheckpointsFailed, match="raise checkpoint") as caught:
         run.work(pace=slow_wave)
-    (late,) = [one for one in run.records if one.fails_run]
+    (late,) = [record for record in run.records if record.fails_run]
     assert (late.state, late.reason) == (CheckpointState.FAILED, CheckpointFailure.CHECKPOINT_EXPIRED)
     assert late.failure == f"not acknowledged within 500ms by {LEFT}"
     verdict = verdict_of(caught.value)
@@ -105,7 +112,7 @@ def test_a_wave_that_is_longer_than_the_timeout_fails_the_attempt_and_the_strate
         assert ledger.runs.get(RUN).state is RunState.RESTARTING
     outcome = run.work(pace=lambda stage, wave: None)
     assert outcome.reused >= 2, "the wave before the boundary is consumable"
-    assert [one.state for one in run.attempts] == [AttemptState.FAILED, AttemptState.FINISHED]
+    assert [attempt.state for attempt in run.attempts] == [AttemptState.FAILED, AttemptState.FINISHED]
 
 
 def test_every_attempt_that_is_under_way_fails_when_the_run_does(tmp_path):
@@ -132,7 +139,7 @@ def test_as_many_may_fail_as_the_pipeline_tolerates(tmp_path, tolerable):
     run.work(pace=slow_wave)
     late = [one for one in periodic(run) if one.reason is CheckpointFailure.CHECKPOINT_EXPIRED]
     assert len(late) >= 2
-    assert not any(one.fails_run for one in run.records)
+    assert not any(record.fails_run for record in run.records)
     assert run.records[-1].kept
 
 
@@ -147,9 +154,11 @@ def test_an_attempt_that_closes_declines_and_nobody_waits_for_it(tmp_path):
     with pytest.raises(RuntimeError):
         run.work(pace=fail)
     closing = CheckpointFailure.CHECKPOINT_DECLINED_TASK_CLOSING
-    (declined,) = [one for one in run.acknowledgements if one.answer is Answer.DECLINED]
+    (declined,) = [
+        acknowledgement for acknowledgement in run.acknowledgements if acknowledgement.answer is Answer.DECLINED
+    ]
     assert declined.reason is closing
-    (failed,) = [one for one in run.records if one.number == declined.number]
+    (failed,) = [record for record in run.records if record.number == declined.number]
     assert (failed.reason, failed.fails_run) == (closing, False)
     assert failed.failure == f"{LEFT} declined: checkpoint declined task closing"
 
@@ -178,7 +187,7 @@ def test_a_listener_that_fails_harms_nothing(tmp_path, monkeypatch, caplog):
     run = PaperRun.make(tmp_path, (LEFT,), **OFTEN)
     with caplog.at_level(logging.WARNING):
         run.work()
-    assert [one.number for one in told] == [one.number for one in periodic(run)]
+    assert [one.number for one in told] == [checkpoint.number for checkpoint in periodic(run)]
     assert "was not told of checkpoint 1" in caplog.text
 
 
@@ -201,11 +210,11 @@ def test_one_region_that_has_not_acknowledged_holds_the_checkpoint_up(tmp_path):
     right = threading.Thread(target=run.work, args=(RIGHT, lambda stage, wave: time.sleep(0.1)))
     right.start()
     right.join(30)
-    held = [one for one in run.records if one.state is CheckpointState.IN_PROGRESS]
+    held = [record for record in run.records if record.state is CheckpointState.IN_PROGRESS]
     go_on.set()
     left.join(30)
     assert len(held) == 1
-    (then,) = [one for one in run.records if one.number == held[0].number]
+    (then,) = [record for record in run.records if record.number == held[0].number]
     assert then.state is CheckpointState.COMPLETED
 
 
@@ -223,7 +232,10 @@ def test_a_region_that_finishes_counts_at_once(tmp_path):
     assert begun.wait(30)
     run.work(RIGHT, pace=lambda stage, wave: time.sleep(0.5))
     left.join(30)
-    asked = [{one.region for one in run.acknowledgements if one.number == each.number} for each in completed(run)]
+    asked = [
+        {acknowledgement.region for acknowledgement in run.acknowledgements if acknowledgement.number == each.number}
+        for each in completed(run)
+    ]
     alone = [each.number for each, regions in zip(completed(run), asked, strict=True) if regions == {RIGHT}]
     assert len(run.stored.read_checkpoint(alone[-1]).stages[0].partitions) == PARTITIONS
 
@@ -246,8 +258,8 @@ def test_a_cancelled_run_leaves_its_checkpoints_if_its_author_wants_that(tmp_pat
     with run.ledger() as ledger:
         assert ledger.runs.get(RUN).state is RunState.CANCELED
     assert bool(run.stored.numbers()) is kept
-    assert any(one.trigger is CheckpointTrigger.END_OF_RUN for one in run.records) is kept
-    assert any(one.kept for one in run.records) is kept
+    assert any(record.trigger is CheckpointTrigger.END_OF_RUN for record in run.records) is kept
+    assert any(record.kept for record in run.records) is kept
 
 
 # Who takes them
@@ -260,7 +272,7 @@ def test_an_error_of_who_takes_checkpoints_fails_no_attempt_and_the_next_ones_ar
     assert run.records[0].reason is CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND
     assert run.records[0].failure == "whoever took it died before its end"
     assert completed(run)
-    assert [one.state for one in run.attempts] == [AttemptState.FINISHED]
+    assert [attempt.state for attempt in run.attempts] == [AttemptState.FINISHED]
 
 
 def test_who_lost_the_lease_takes_no_more_checkpoints(tmp_path):
@@ -276,7 +288,7 @@ def test_who_lost_the_lease_takes_no_more_checkpoints(tmp_path):
         time.sleep(0.3)
 
     run.work(pace=robbed)
-    assert [one.state for one in run.attempts] == [AttemptState.FINISHED]
+    assert [attempt.state for attempt in run.attempts] == [AttemptState.FINISHED]
     *periodic_ones, last = run.records
     assert [one.number for one in periodic_ones] == [one.number for one in known], "the robber has taken none"
     assert last.trigger is CheckpointTrigger.END_OF_RUN

@@ -60,7 +60,7 @@ def test_it_is_all_there_in_another_lake(nights, place, elsewhere):
     assert [stage.shape.name for stage in checkpoint.stages] == list(STAGES)
     for stage in checkpoint.stages:
         assert len(stage.partitions) == PARTITIONS
-        assert all(one.table.startswith(elsewhere.lake_uri) for one in stage.partitions)
+        assert all(partition.table.startswith(elsewhere.lake_uri) for partition in stage.partitions)
         assert missing_files(stage.partitions) == frozenset()
 
 
@@ -93,7 +93,9 @@ def test_an_imported_one_may_be_exported_again_and_named_anew(nights, tmp_path, 
     again = import_savepoint(second, None, nights.settings, silent).savepoint
     assert again.name == "theirs"
     checkpoint = Savepoints(nights.settings.lake_uri).stored(again).read_checkpoint(again.number)
-    assert all("/savepoints/theirs/" in one.table for stage in checkpoint.stages for one in stage.partitions)
+    assert all(
+        "/savepoints/theirs/" in partition.table for stage in checkpoint.stages for partition in stage.partitions
+    )
 
 
 def test_disposing_of_an_imported_one_deletes_its_copy_alone(nights, tmp_path):

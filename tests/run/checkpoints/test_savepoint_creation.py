@@ -45,7 +45,7 @@ def dispose(run: PaperRun, name: str = NAME) -> None:
 
 def content(run: PaperRun, savepoint: Savepoint):
     checkpoint = Savepoints(run.settings.lake_uri).stored(savepoint).read_checkpoint(savepoint.number)
-    return {stage.shape.name: [one.partition for one in stage.partitions] for stage in checkpoint.stages}
+    return {stage.shape.name: [partition.partition for partition in stage.partitions] for stage in checkpoint.stages}
 
 
 def state(run: PaperRun) -> RunState:
@@ -66,12 +66,12 @@ def under_way(run: PaperRun, stages=(LEFT,), seconds: float = 0.5, **task):
             ends[stage] = error
 
     threads = [threading.Thread(target=work, args=(stage,)) for stage in stages]
-    for one in threads:
-        one.start()
-    run.until(lambda: sum(one.state is AttemptState.RUNNING for one in run.attempts) == len(stages))
+    for thread in threads:
+        thread.start()
+    run.until(lambda: sum(attempt.state is AttemptState.RUNNING for attempt in run.attempts) == len(stages))
     yield ends
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.join()
 
 
 def test_of_a_run_that_has_ended_all_it_left_is_named_and_shared(tmp_path):
@@ -105,7 +105,7 @@ def test_a_savepoint_is_not_among_the_runs_own_checkpoints(tmp_path):
     run.work()
     made = create(run)
     run.work()  # a second life, which leaves a checkpoint of its own and drops the first
-    assert [(one.number, one.kept) for one in run.records] == [(1, False), (2, True), (3, True)]
+    assert [(record.number, record.kept) for record in run.records] == [(1, False), (2, True), (3, True)]
     assert content(run, made) == {LEFT: list(range(PARTITIONS))}
 
 
@@ -115,7 +115,9 @@ def test_a_run_that_goes_on_is_asked_and_goes_on(tmp_path):
         made = create(run)
         assert state(run) is RunState.RUNNING
     assert ends == {LEFT: None, RIGHT: None}
-    asked = {one.region for one in run.acknowledgements if one.number == made.number}
+    asked = {
+        acknowledgement.region for acknowledgement in run.acknowledgements if acknowledgement.number == made.number
+    }
     assert asked == {LEFT, RIGHT}
     inside = content(run, made)
     assert all(0 < len(partitions) < PARTITIONS for partitions in inside.values()), inside
@@ -126,9 +128,9 @@ def test_whoever_takes_periodic_checkpoints_serves_the_wish(tmp_path):
     run = PaperRun.make(tmp_path, (LEFT,), interval="50ms", retained=100)
     with under_way(run):
         made = create(run)
-    (record,) = [one for one in run.records if one.savepoint]
+    (record,) = [record for record in run.records if record.savepoint]
     assert record.number == made.number
-    assert len([one for one in run.records if one.trigger is CheckpointTrigger.PERIODIC]) >= 2
+    assert len([record for record in run.records if record.trigger is CheckpointTrigger.PERIODIC]) >= 2
     assert run.records[-1].trigger is CheckpointTrigger.END_OF_RUN
 
 
@@ -139,13 +141,13 @@ def test_a_run_is_stopped_behind_its_wave_and_resumed_later(tmp_path):
     assert {type(end) for end in ends.values()} == {RunSuspended}
     assert str(ends[LEFT]).startswith(f"Run {RUN} was suspended with savepoint {NAME}.")
     assert state(run) is RunState.SUSPENDED
-    assert {one.state for one in run.attempts} == {AttemptState.CANCELED}
+    assert {attempt.state for attempt in run.attempts} == {AttemptState.CANCELED}
     saved = content(run, made)
     with run.ledger() as ledger:
         found = ledger.partitions.newest_of(PIPELINE, INTERVAL)
-        assert {stage: [one.partition for one in records] for stage, records in found.items()} == saved
-        assert {one.state for records in found.values() for one in records} == {PartitionState.CONSUMABLE}
-    assert not [one for one in run.records if one.trigger is CheckpointTrigger.END_OF_RUN]
+        assert {stage: [record.partition for record in records] for stage, records in found.items()} == saved
+        assert {record.state for records in found.values() for record in records} == {PartitionState.CONSUMABLE}
+    assert not [record for record in run.records if record.trigger is CheckpointTrigger.END_OF_RUN]
     with run.ledger() as ledger:
         ledger.runs.begin_life(RUN)  # as `stagehold resume` does
     for stage in (LEFT, RIGHT):
@@ -198,7 +200,7 @@ def test_a_wave_that_is_longer_than_the_timeout_fails_the_savepoint_and_not_the_
     with under_way(run, seconds=1.0) as ends, pytest.raises(SavepointFailed, match="not acknowledged within 200ms"):
         create(run)
     assert ends == {LEFT: None}
-    (record,) = [one for one in run.records if one.savepoint]
+    (record,) = [record for record in run.records if record.savepoint]
     assert (record.state, record.reason) == (CheckpointState.FAILED, CheckpointFailure.CHECKPOINT_EXPIRED)
     assert Savepoints(run.settings.lake_uri).all() == ()
     assert create(run).name == NAME, "its name is free"
@@ -215,7 +217,7 @@ def test_who_died_between_name_and_row_made_one(tmp_path):
     made = create(run)
     assert made.number == 2
     run.work()  # whoever takes the next checkpoint clears up
-    assert [(one.number, one.kept) for one in run.records if one.savepoint] == [(2, True)]
+    assert [(record.number, record.kept) for record in run.records if record.savepoint] == [(2, True)]
     assert content(run, made) == {LEFT: list(range(PARTITIONS))}
 
 
@@ -256,7 +258,7 @@ def test_disposing_frees_name_and_files_and_leaves_what_others_share(tmp_path):
     assert Savepoints(run.settings.lake_uri).all() == ()
     assert run.stored.numbers() == (1,)
     assert len(run.stored.read_checkpoint(1).stages[0].partitions) == PARTITIONS
-    assert [one.kept for one in run.records] == [True, False]
+    assert [record.kept for record in run.records] == [True, False]
     assert create(run).number == 3
 
 

@@ -53,12 +53,12 @@ def take(checkpoints: RunCheckpoints) -> CheckpointRecord:
 
 def told(ledger: Ledger, *records: PartitionRecord) -> None:
     lease = ledger.leases.acquire("region", "me", 60)
-    ledger.partitions.record([replace(one, cell=CELL) for one in records], lease)
+    ledger.partitions.record([replace(record, cell=CELL) for record in records], lease)
 
 
 def states(paper: PaperRun, number: int) -> dict[int, PartitionState]:
     (stage,) = paper.stored.read_checkpoint(number).stages
-    return {one.partition: one.state for one in stage.partitions}
+    return {partition.partition: partition.state for partition in stage.partitions}
 
 
 @pytest.mark.parametrize("state", [PartitionState.RELEASED, PartitionState.DAMAGED, PartitionState.BLOCKED])

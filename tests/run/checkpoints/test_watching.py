@@ -39,10 +39,10 @@ def seen(watch: RunWatch, *pending):
 
 def test_each_change_is_told_once(ledger, watch):
     assert seen(watch) == [RunChanged(7, RunState.RUNNING)]
-    one = begin(ledger, 1)
+    attempt = begin(ledger, 1)
     assert seen(watch) == [TaskChanged(7, "joined", AttemptState.RUNNING)]
     assert seen(watch) == []
-    ledger.attempts.apply(one.attempt_id, AttemptEvent.REPORTED_FINISHED)
+    ledger.attempts.apply(attempt.attempt_id, AttemptEvent.REPORTED_FINISHED)
     assert seen(watch) == [TaskChanged(7, "joined", AttemptState.FINISHED)]
     ledger.runs.apply("run-1", RunEvent.RESTART)
     assert seen(watch) == [RunChanged(7, RunState.RESTARTING)]
@@ -55,9 +55,9 @@ def test_regions_that_are_no_part_and_tries_that_wait_are_not_told_of(ledger, wa
 
 
 def test_an_attempt_that_fails_or_is_replaced_is_a_failover(ledger, watch):
-    one = begin(ledger, 1)
+    attempt = begin(ledger, 1)
     seen(watch)
-    ledger.attempts.apply(one.attempt_id, AttemptEvent.FAIL)
+    ledger.attempts.apply(attempt.attempt_id, AttemptEvent.FAIL)
     assert seen(watch) == [RegionFailover(7), TaskChanged(7, "joined", AttemptState.FAILED)]
     begin(ledger, 2)
     assert seen(watch) == [RegionFailover(7), TaskChanged(7, "joined", AttemptState.RUNNING)]
@@ -75,17 +75,17 @@ def test_an_attempt_whose_lease_has_ended_is_dead_and_nobody_waits_for_it(ledger
 
 
 def test_answers_come_before_what_became_of_who_gave_them(ledger, watch):
-    one, other = begin(ledger, 1), begin(ledger, 2, region="orders")
+    attempt, other = begin(ledger, 1), begin(ledger, 2, region="orders")
     seen(watch)
     lease = ledger.leases.take("coordinator", None, "me", 60, lambda _: False)
     asked = ledger.checkpoints.begin(checkpoint(1), lease)
     assert watch.running({"joined", "orders"}) == [
-        each for each in ledger.attempts.of_run("run-1") if each.attempt_id in (one.attempt_id, other.attempt_id)
+        each for each in ledger.attempts.of_run("run-1") if each.attempt_id in (attempt.attempt_id, other.attempt_id)
     ]
-    ledger.acknowledgements.ask(asked, [one, other], lease)
+    ledger.acknowledgements.ask(asked, [attempt, other], lease)
     assert seen(watch, asked) == []
     closing = CheckpointFailure.CHECKPOINT_DECLINED_TASK_CLOSING
-    ledger.acknowledgements.answer(asked, one.attempt_id, Answer.ACKNOWLEDGED)
+    ledger.acknowledgements.answer(asked, attempt.attempt_id, Answer.ACKNOWLEDGED)
     ledger.acknowledgements.answer(asked, other.attempt_id, Answer.DECLINED, closing)
     ledger.attempts.apply(other.attempt_id, AttemptEvent.FAIL)
     assert seen(watch, asked) == [

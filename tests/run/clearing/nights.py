@@ -113,7 +113,7 @@ class Nights:
         run_id = f"{run}.{interval}"
         identity = f"{run_id}/{restore or snapshot}"[-100:]
         asked = Restore(run_id, identity, restore, datetime.now(UTC), snapshot=snapshot, **asked_so)
-        (own,) = (one for one in stage_regions(self.pipeline) if one.name == stage)
+        (own,) = (region for region in stage_regions(self.pipeline) if region.name == stage)
         request = RunRequest(self.pipeline, run_id, interval, {}, restore=asked if restore or snapshot else None)
         if request.restore:
             request = replace(request, restore=self.ledger.restores.ask(request.restore))
@@ -181,10 +181,10 @@ class Nights:
                     _readable(stage.partitions)
 
     def kept(self, interval: str) -> Iterator[tuple[StoredCheckpoints, int]]:
-        for one in self.ledger.checkpoints.of_interval(PIPELINE, interval):
-            if one.kept:
-                run = CheckpointedRun(PIPELINE, interval, one.run_id)
-                yield StoredCheckpoints(self.settings.lake_uri, run), one.number
+        for checkpoint in self.ledger.checkpoints.of_interval(PIPELINE, interval):
+            if checkpoint.kept:
+                run = CheckpointedRun(PIPELINE, interval, checkpoint.run_id)
+                yield StoredCheckpoints(self.settings.lake_uri, run), checkpoint.number
 
 
 def _readable(records: tuple[PartitionRecord, ...]) -> None:

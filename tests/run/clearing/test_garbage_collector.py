@@ -28,7 +28,7 @@ def nights(tmp_path):
 
 
 def found(nights: Nights, **options: object) -> dict[tuple[str, str, Why], int]:
-    return {(one.interval, one.stage, one.why): one.files for one in nights.collect(**options).cleared}
+    return {(record.interval, record.stage, record.why): record.files for record in nights.collect(**options).cleared}
 
 
 def other_data(nights: Nights, run: str) -> None:

@@ -35,7 +35,7 @@ def nights(tmp_path):
 def files(nights: Nights, interval: str = DAY) -> list[Path]:
     records = nights.ledger.partitions.newest_of("paper", interval)["drafts"]
     assert len(records) == PARTITIONS
-    return [Path(one.table, file.path) for one in records for file in one.files]
+    return [Path(record.table, file.path) for record in records for file in record.files]
 
 
 def test_held_files_stay_until_they_are_superseded(nights):
@@ -53,7 +53,7 @@ def test_a_run_that_begins_with_held_data_holds_it_and_goes_on(nights, interval)
     begun = save(nights)
     with pytest.raises(GateBlocked):
         nights.run(interval, "back", snapshot=begun)
-    states = [one.state for one in nights.ledger.partitions.newest_of("paper", interval)["drafts"]]
+    states = [partition.state for partition in nights.ledger.partitions.newest_of("paper", interval)["drafts"]]
     assert states == [PartitionState.HELD] * PARTITIONS
     nights.write_source(2, 3)
     nights.run(interval, "back", snapshot=begun)

@@ -90,9 +90,9 @@ def test_in_a_bucket_they_lie_beside_the_lake(s3_lake, tmp_path):
     make(production, "ab")
     require_production(own)
     assert own.lake_uri == f"{s3_lake}-sandboxes/a/lake"
-    assert [one.name for one in sandboxes(production)] == ["a", "ab"]
+    assert [sandbox.name for sandbox in sandboxes(production)] == ["a", "ab"]
     remove_sandbox("a", production)
-    assert [one.name for one in sandboxes(production)] == ["ab"]
+    assert [sandbox.name for sandbox in sandboxes(production)] == ["ab"]
     assert files_at(s3_lake).read("raw/a") == b"data"
     assert not Path(own.sandboxes_folder, "a").exists()
 
@@ -105,7 +105,7 @@ def test_a_ledger_on_a_server_is_found_and_goes_as_well(postgres_server, tmp_pat
         own = production.in_sandbox("pg-1")
         open_ledger(own).close()
         try:
-            assert [one.name for one in sandboxes(production)] == ["pg-1"], "though it has no file yet"
+            assert [sandbox.name for sandbox in sandboxes(production)] == ["pg-1"], "though it has no file yet"
             remove_sandbox("pg-1", production)
             assert sandboxes(production) == ()
             with open_ledger(production) as ledger:

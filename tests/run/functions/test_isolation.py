@@ -201,7 +201,7 @@ def test_one_wave_and_many_and_any_heal_give_what_duckdb_does(project, spark, wh
     assert len({record.wave for record in made}) > 1
     assert [record.fingerprint for record in healed] == [record.fingerprint for record in made]
     assert [one.run_id for one in healed] == [
-        "healed" if one.partition in SOME and one.files else "by twos" for one in healed
+        "healed" if record.partition in SOME and record.files else "by twos" for record in healed
     ]
     assert [text.split()[0] for text in warnings(project, "whole")].count(name) == (name in APART)
 

@@ -20,7 +20,7 @@ def found(unconnected, build):
     """Names of what is found in two frames that ``build`` makes, a ? after what is not certain."""
     rows = unconnected.range(10)
     first, second = (read_plan(build(rows), [rows]).facts for _ in range(2))
-    return [f"{one.name}{'' if one.certain else '?'}" for one in findings(first, second, ())]
+    return [f"{finding.name}{'' if finding.certain else '?'}" for finding in findings(first, second, ())]
 
 
 def by_id():
@@ -91,5 +91,5 @@ def test_data_in_a_frame_is_part_of_its_plan(unconnected):
     def holding(value):
         return read_plan(DataFrame(LocalRelation(pa.table({"a": [value]})), unconnected), []).facts
 
-    assert [one.kind for one in findings(holding(1), holding(2), ())] == [Kind.CODE]
+    assert [finding.kind for finding in findings(holding(1), holding(2), ())] == [Kind.CODE]
     assert findings(holding(1), holding(1), ()) == ()

@@ -50,7 +50,7 @@ def files_gone_after_the_first_query(hand: Stagehand) -> Iterator[None]:
 
 
 def failed(measured):
-    return [one.partition for one in measured.verdicts if not one.passed]
+    return [verdict.partition for verdict in measured.verdicts if not verdict.passed]
 
 
 def test_partitions_are_judged_again_though_their_files_are_gone_after_the_first_query(hand, spark_settings):
@@ -58,7 +58,7 @@ def test_partitions_are_judged_again_though_their_files_are_gone_after_the_first
     judging = SparkStageSession(hand.spark, spark_settings)
     with files_gone_after_the_first_query(hand):
         measured = judging.judge(records, SUITE)
-    assert [one.fingerprint for one in measured.metrics] == [one.fingerprint for one in records]
+    assert [metric.fingerprint for metric in measured.metrics] == [record.fingerprint for record in records]
     assert failed(measured) == [0]
 
 

@@ -122,7 +122,7 @@ def made(project: SmallProject, name: str) -> dict[str, list[tuple[int, int, str
     """(partition, rows, fingerprint, files) of every stage."""
     records = project.run(project.pipeline(name, STAGES), name)
     return {
-        stage: [(one.partition, one.rows, one.fingerprint, len(one.files)) for one in some]
+        stage: [(record.partition, record.rows, record.fingerprint, len(record.files)) for record in some]
         for stage, some in records.items()
     }
 

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 def delete(declared: Pipeline, settings: Settings, *intervals: str) -> None:
     with open_workplace(settings, print) as place:
-        asked = [IntervalDeletion.of(declared, one, place, "ann") for one in intervals]
+        asked = [IntervalDeletion.of(declared, interval, place, "ann") for interval in intervals]
         for one in asked:
             one.refuse(together=intervals)
         for one in asked:

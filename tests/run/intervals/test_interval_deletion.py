@@ -37,14 +37,14 @@ def deletion(nights: Nights, day: str = DAY) -> IntervalDeletion:
 
 
 def test_rows_leave_the_table_files_go_and_the_other_interval_stays(nights):
-    announced = {one.stage: one for one in deletion(nights).announced().stages}
-    assert {name: (one.table, one.partitions, one.rows) for name, one in announced.items()} == {
+    announced = {stage.stage: stage for stage in deletion(nights).announced().stages}
+    assert {name: (record.table, record.partitions, record.rows) for name, record in announced.items()} == {
         "drafts": (None, 3, 3),
         "edits": (None, 3, 3),
         "prints": ("marts.prints", 3, 3),
     }
-    cleared = {one.stage: one.files for one in deletion(nights).carry_out() if one.stage}
-    assert cleared == {name: one.files for name, one in announced.items()}
+    cleared = {record.stage: record.files for record in deletion(nights).carry_out() if record.stage}
+    assert cleared == {name: record.files for name, record in announced.items()}
     assert nights.states(DAY) == GONE
     assert nights.files(DAY) == {"drafts": [], "edits": []}
     assert (nights.published(DAY), nights.published(NEXT)) == ([], nights.expected)
@@ -58,7 +58,7 @@ def test_who_did_it_is_in_the_tables_history_and_with_the_run(nights):
     uri = table_location(nights.settings.lake_uri, PIPELINE, nights.pipeline.stage("prints"), DAY).uri
     notes = [json.loads(one["userMetadata"])["note"] for one in DeltaTable(uri).history() if "userMetadata" in one]
     assert f"ann deleted {DAY}: loaded twice" in notes
-    (event,) = (one for one in nights.ledger.events.of_run(f"r.{DAY}") if one.kind == DELETED)
+    (event,) = (event for event in nights.ledger.events.of_run(f"r.{DAY}") if event.kind == DELETED)
     assert event.text == "ann deleted the interval: loaded twice"
 
 
@@ -75,7 +75,7 @@ def test_deleting_twice_changes_nothing_more(nights):
         table_location(nights.settings.lake_uri, PIPELINE, nights.pipeline.stage("prints"), DAY).uri
     ).version()
     assert deletion(nights).announced().stages == ()
-    assert [one for one in deletion(nights).carry_out() if one.files] == []
+    assert [record for record in deletion(nights).carry_out() if record.files] == []
     assert nights.states(DAY) == GONE
     again = DeltaTable(table_location(nights.settings.lake_uri, PIPELINE, nights.pipeline.stage("prints"), DAY).uri)
     assert again.version() - versions <= 1  # a fence
@@ -120,7 +120,9 @@ def test_whoever_dies_half_way_leaves_what_can_be_repeated_or_run_again(nights, 
     assert nights.published(DAY) == ([] if taken_out else nights.expected)
     assert nights.states(DAY) == THERE
     nights.end_leases()
-    (known,) = (one for one in known_intervals(nights.pipeline, nights.ledger, None) if one.interval == DAY)
+    (known,) = (
+        interval for interval in known_intervals(nights.pipeline, nights.ledger, None) if interval.interval == DAY
+    )
     assert known.state is IntervalState.COMPLETE  # as far as the ledger knows; each plan asks the lake
     nights.run(DAY, run="again")
     assert nights.published(DAY) == nights.expected
@@ -148,9 +150,9 @@ def test_an_attempt_that_slept_through_it_cannot_bring_rows_back(nights):
 
 def test_intervals_are_listed_with_what_is_there_of_them(nights):
     deletion(nights).carry_out()
-    states = {one.interval: one.state for one in known_intervals(nights.pipeline, nights.ledger, None)}
+    states = {interval.interval: interval.state for interval in known_intervals(nights.pipeline, nights.ledger, None)}
     assert states == {DAY: IntervalState.EMPTY, NEXT: IntervalState.COMPLETE}
     newest = known_intervals(nights.pipeline, nights.ledger, 1)[0]
-    assert [(one.stage, one.consumable, one.total, one.rows) for one in newest.stages] == [
+    assert [(stage.stage, stage.consumable, stage.total, stage.rows) for stage in newest.stages] == [
         (stage, 0 if newest.interval == DAY else 3, 3, 3) for stage in STAGES
     ]

@@ -25,7 +25,7 @@ def nights(tmp_path):
 
 
 def compare(nights: Nights) -> dict[str, StageDifference]:
-    return {one.stage: one for one in compare_intervals(nights.pipeline, DAY, NEXT, nights.ledger)}
+    return {interval.stage: interval for interval in compare_intervals(nights.pipeline, DAY, NEXT, nights.ledger)}
 
 
 def test_equal_data_is_equal_although_it_is_another_intervals(nights):

@@ -47,7 +47,7 @@ def have(ledger):
 
     def record_them(stage: str, numbers: range, state: PartitionState = PartitionState.CONSUMABLE) -> None:
         cell = Cell("sales", stage, DAY)
-        ledger.partitions.record([replace(record(one, cell=cell), state=state) for one in numbers], lease)
+        ledger.partitions.record([replace(record(number, cell=cell), state=state) for number in numbers], lease)
 
     record_them("shipping_priority", range(4))
     record_them("shipping_priority", range(4), PartitionState.RELEASED)

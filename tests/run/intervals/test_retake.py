@@ -142,7 +142,9 @@ def test_what_cannot_be_taken_anew_is_refused(stage, interval, said):
 
 def test_nothing_is_taken_anew_while_an_attempt_works_on_it(ledger):
     take(ledger, "2024-01-01")
-    region = next(one.name for one in stage_regions(find_pipeline("sales", load_settings())) if "orders" in one.stages)
+    region = next(
+        region.name for region in stage_regions(find_pipeline("sales", load_settings())) if "orders" in region.stages
+    )
     ledger.leases.take(
         region_lease("sales", "2024-01-01", region), None, "somebody|elsewhere|1|now", 60, lambda _: False
     )

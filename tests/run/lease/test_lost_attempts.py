@@ -70,7 +70,7 @@ def test_a_loss_on_record_names_who_recorded_it(ledger):
     )
     loss = told(ledger)[first.attempt_id]
     assert loss.noticed == "joined, epoch 2"
-    ended = next(one.ended_at for one in ledger.attempts.of_run("run-1") if one.epoch == 1)
+    ended = next(attempt.ended_at for attempt in ledger.attempts.of_run("run-1") if attempt.epoch == 1)
     assert abs(loss.at - ended) < timedelta(seconds=1)
 
 

@@ -49,7 +49,9 @@ def test_a_run_that_is_cancelled_while_it_waits_to_restart_is_cancelled(bench):
     waiting.send_signal(signal.SIGTERM)  # a shell that starts tests in the background has SIGINT ignored
     assert ended(waiting).code == 130
     with Ledger.open(bench.settings.ledger_url) as ledger:
-        told = [str(one.after) for one in ledger.transitions.of_run("r1") if one.attempt_id is None]
+        told = [
+            str(transition.after) for transition in ledger.transitions.of_run("r1") if transition.attempt_id is None
+        ]
         assert told == ["created", "running", "restarting", "cancelling", "canceled"]
         assert [attempt.state for attempt in ledger.attempts.of_run("r1")][-1] is AttemptState.FAILED
 

@@ -52,7 +52,7 @@ def test_whoever_is_killed_leaves_every_row_published_or_set_aside_and_none_twic
     assert [colour for colour, total, _ in aside if total < 0] == [0]
     assert len(aside) == 1
     assert sorted([*bench.published(), *aside]) == bench.expected()
-    kept = [one.set_aside.rows for one in bench.records("by_colour") if one.set_aside]
+    kept = [record.set_aside.rows for record in bench.records("by_colour") if record.set_aside]
     assert kept == [1]
     assert bench.run("--run-id", "r2", "--interval", INTERVAL).code == 0
     assert set_aside(bench) == aside

@@ -43,13 +43,13 @@ def verdicts(bench: Workbench) -> Sequence[GateResult]:
 
 def said(bench: Workbench) -> list[tuple[int, str, bool, str]]:
     """But for who said it, and when."""
-    return [(one.partition, one.expectation, one.passed, one.observed) for one in verdicts(bench)]
+    return [(verdict.partition, verdict.expectation, verdict.passed, verdict.observed) for verdict in verdicts(bench)]
 
 
 def warned(bench: Workbench) -> int:
     """How often the run was warned by its gate."""
     with Ledger.open(bench.settings.ledger_url) as ledger:
-        return sum("does not meet" in one.text for one in ledger.events.of_run(RUN) if one.kind == "gate")
+        return sum("does not meet" in event.text for event in ledger.events.of_run(RUN) if event.kind == "gate")
 
 
 def written(bench: Workbench) -> list[str]:
@@ -100,7 +100,7 @@ def test_what_reconcile_adopts_has_its_verdicts_in_ledger_and_chronicle(bench, u
     repaired = ended(bench.command(*reconcile, settings=bench.without_spark()))
     assert repaired.code == 0, repaired.err
     adopted = {partition for partition, *_ in said(bench)}
-    assert adopted == {one.partition for one in bench.records(STAGE)} == {0, 1}
+    assert adopted == {record.partition for record in bench.records(STAGE)} == {0, 1}
     for file in bench.settings.home_path.glob("ledger.db*"):
         file.unlink()
     assert ended(bench.command(*reconcile, settings=bench.without_spark())).code == 0

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 
 def file_of(bench: Workbench, stage: str, partition: int) -> Path:
-    (record,) = (one for one in bench.records(stage) if one.partition == partition)
+    (record,) = (record for record in bench.records(stage) if record.partition == partition)
     return Path(record.table, record.files[0].path)
 
 

@@ -185,7 +185,9 @@ def another_interval_has_no_such_failure(bench: Workbench) -> None:
     assert resumed.counts == (2, 5), resumed.err
     assert set(made_in(bench, "tuesday")) == {"last", "total"}
     with Ledger.open(bench.settings.ledger_url) as ledger:
-        rules = [one.failure_rule for one in ledger.attempts.of_run("t") if one.state is AttemptState.FAILED]
+        rules = [
+            attempt.failure_rule for attempt in ledger.attempts.of_run("t") if attempt.state is AttemptState.FAILED
+        ]
     assert rules == ["user_function"]
 
 
@@ -242,7 +244,7 @@ def test_code_that_cannot_be_compared_is_stored_and_read_by_one_attempt(tmp_path
         "params": {"trap": str(trap)},
     }
     recorded = project.run(project.pipeline("unknown", stages, **facts), "r")
-    assert {stage: {one.epoch for one in records} for stage, records in recorded.items()} == {
+    assert {stage: {record.epoch for record in records} for stage, records in recorded.items()} == {
         "numbers": {2},
         "doubled": {2},
         "last": {2},

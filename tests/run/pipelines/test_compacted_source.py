@@ -29,7 +29,7 @@ def test_a_run_reads_the_rows_from_the_files_that_hold_them_now(tmp_path, spark_
         sources.settle(pipeline.stage("numbers"), Listing.ANEW)
     DeltaTable(uri).optimize.compact()
     DeltaTable(uri).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
-    assert sum(one.rows for one in project.run(pipeline, "run", INTERVAL)["numbers"]) == 4
+    assert sum(record.rows for record in project.run(pipeline, "run", INTERVAL)["numbers"]) == 4
     rows = DeltaTable(f"{project.settings.lake_uri}/marts/numbers").to_pyarrow_table().to_pylist()
-    assert sorted((one["day"], one["n"]) for one in rows) == [("mon", 0), ("mon", 1), ("tue", 0), ("tue", 1)]
+    assert sorted((row["day"], row["n"]) for row in rows) == [("mon", 0), ("mon", 1), ("tue", 0), ("tue", 1)]
     assert {one.run_id for one in project.run(pipeline, "again", INTERVAL)["numbers"]} == {"run"}

@@ -110,7 +110,7 @@ def test_no_zombie_of_an_old_cut_publishes_or_records_beside_the_new_one(begin, 
             zombie.ledger.partitions.record([], zombie.lease)
     for successor in successors:
         successor.publish(*successor.partitions)
-    epochs = {partition: one.lease.epoch for one in successors for partition in one.partitions}
+    epochs = {partition: successor.lease.epoch for successor in successors for partition in successor.partitions}
     assert {partition: [epoch for _, epoch in rows] for partition, rows in owners(table).items()} == {
         partition: [epoch] for partition, epoch in epochs.items()
     }
@@ -188,9 +188,9 @@ def test_of_cuts_that_race_every_partition_ends_with_one_attempts_rows_and_the_l
     last = Attempt.begin(table, None, ledger)
     last.adopt()
     live = {
-        one.partition: (version, commit.epoch)
+        partition.partition: (version, commit.epoch)
         for version, commit in committed(table.location)
-        for one in commit.partitions
+        for partition in commit.partitions
     }
     assert {record.partition: (record.version, record.epoch) for record in ledger.partitions.newest(CELL)} == live
     assert {partition: [epoch for _, epoch in rows] for partition, rows in owners(table).items()} == {

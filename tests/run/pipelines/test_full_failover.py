@@ -53,13 +53,15 @@ def fail_at(project, stage):
 def computed(project, run_id):
     """How often the run recorded each partition: "stage partition" -> times."""
     with Ledger.open(project.settings.ledger_url) as ledger:
-        return dict(Counter(f"{one.cell.stage} {one.partition}" for one in ledger.partitions.of_run(run_id)))
+        return dict(
+            Counter(f"{partition.cell.stage} {partition.partition}" for partition in ledger.partitions.of_run(run_id))
+        )
 
 
 def regions_tried(project, run_id):
     with Ledger.open(project.settings.ledger_url) as ledger:
         assert ledger.runs.get(run_id).state is RunState.FINISHED
-        return [f"{one.region} {one.state}" for one in ledger.attempts.of_run(run_id)]
+        return [f"{attempt.region} {attempt.state}" for attempt in ledger.attempts.of_run(run_id)]
 
 
 def times(numbers=(), aside=(), total=()):

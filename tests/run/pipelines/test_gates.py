@@ -59,13 +59,13 @@ def project(tmp_path, spark_remote):
 def run(project: SmallProject, gate: str, interval: str = INTERVAL, **facts: Any) -> list[PartitionState]:
     stages = {"numbers": {"source": NUMBERS, "gate": gate}}
     records = project.run(project.pipeline("gated", stages, **facts), f"r {interval}", interval)
-    return [one.state for one in records["numbers"]]
+    return [record.state for record in records["numbers"]]
 
 
 def verdicts(project: SmallProject) -> dict[int, tuple[bool, str]]:
     with project.ledger() as ledger:
         cell = ledger.partitions.newest_of("gated", "i")["numbers"][0].cell
-        return {one.partition: (one.passed, one.observed) for one in ledger.gates.newest(cell)}
+        return {gate.partition: (gate.passed, gate.observed) for gate in ledger.gates.newest(cell)}
 
 
 def test_a_suite_of_a_project_folder_is_a_gate_as_great_expectations_wrote_it(project, tmp_path):

@@ -49,7 +49,7 @@ class Gated:
         self._runs = 0
 
     def suite(self, *expectations: str) -> None:
-        lines = "".join(f"  - {{{one}}}\n" for one in expectations)
+        lines = "".join(f"  - {{{expectation}}}\n" for expectation in expectations)
         Path(self.project.settings.suites, "own.yaml").write_text(f"suite: own\nexpectations:\n{lines}")
 
     def pipeline(self, gate: str | None = "own") -> Any:
@@ -74,14 +74,14 @@ class Gated:
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline(gate), "preview", INTERVAL, {})
             decisions = IntervalView.of_run(request, ledger, self.project.settings).plan.of("numbers")
-            return [(one.action.value, str(one.reason)) for one in decisions]
+            return [(decision.action.value, str(decision.reason)) for decision in decisions]
 
     def computed(self, stage: str = "numbers") -> list[tuple[str, ...]]:
         """The files of each partition, which nobody writes twice."""
-        return [tuple(file.path for file in one.files) for one in self.records()[stage]]
+        return [tuple(file.path for file in record.files) for record in self.records()[stage]]
 
     def published(self, stage: str) -> list[int]:
-        (table,) = {one.table for one in self.records()[stage]}
+        (table,) = {record.table for record in self.records()[stage]}
         return sorted(DeltaTable(table).to_pyarrow_table()["number"].to_pylist())
 
 
@@ -98,7 +98,7 @@ def test_a_changed_suite_judges_what_is_there_and_computes_nothing(gated, capsys
     gated.suite(between("min_value: 0"))
     assert gated.run() == (ALL, ALL)
     computed, read = gated.computed(), gated.computed("doubled")
-    seconds = [one.seconds for one in gated.records()["numbers"]]
+    seconds = [record.seconds for record in gated.records()["numbers"]]
     gated.suite(between("min_value: 0"), between("max_value: 1000"))
     assert gated.plan() == [("judge", "its gate own changed; its data is there, and nothing is computed")] * FILES
     assert gated.run() == (ALL, ALL)
@@ -106,7 +106,7 @@ def test_a_changed_suite_judges_what_is_there_and_computes_nothing(gated, capsys
         capsys.readouterr().out
     )
     assert (gated.computed(), gated.computed("doubled")) == (computed, read)
-    assert [one.seconds for one in gated.records()["numbers"]] == seconds
+    assert [record.seconds for record in gated.records()["numbers"]] == seconds
     assert {action for action, _ in gated.plan()} == {"reuse"}
     assert gated.published("numbers") == [*range(ROWS * FILES)]
     found = reconcile([gated.pipeline()], gated.project.settings, dry_run=True)

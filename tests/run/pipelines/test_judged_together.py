@@ -52,7 +52,7 @@ class Together:
         self.project, self._runs = project, 0
 
     def suite(self, *expectations: str) -> None:
-        lines = "".join(f"  - {{{one}}}\n" for one in expectations)
+        lines = "".join(f"  - {{{expectation}}}\n" for expectation in expectations)
         Path(self.project.settings.suites, "own.yaml").write_text(f"suite: own\nexpectations:\n{lines}")
 
     def source(self, number: int, first: int) -> None:
@@ -75,7 +75,7 @@ class Together:
             self.run()
 
     def states(self, stage: str) -> list[PartitionState]:
-        return [one.state for one in self.records().get(stage, ())]
+        return [record.state for record in self.records().get(stage, ())]
 
     def records(self) -> dict[str, tuple[PartitionRecord, ...]]:
         return self.project.records(self.pipeline(), INTERVAL)
@@ -84,20 +84,21 @@ class Together:
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline(), "preview", INTERVAL, {})
             return [
-                one.action.value for one in IntervalView.of_run(request, ledger, self.project.settings).plan.of(stage)
+                decision.action.value
+                for decision in IntervalView.of_run(request, ledger, self.project.settings).plan.of(stage)
             ]
 
     def files(self, stage: str = "numbers") -> list[tuple[str, ...]]:
-        return [tuple(file.path for file in one.files) for one in self.records()[stage]]
+        return [tuple(file.path for file in record.files) for record in self.records()[stage]]
 
     def published(self, stage: str) -> list[int]:
-        (table,) = {one.table for one in self.records()[stage]}
+        (table,) = {record.table for record in self.records()[stage]}
         return sorted(DeltaTable(table).to_pyarrow_table()["number"].to_pylist())
 
     def judged(self) -> list[tuple[str, bool]]:
         with self.project.ledger() as ledger:
             said = ledger.gates.newest(self.records()["numbers"][0].cell)
-            return [(one.expectation, one.passed) for one in said if one.partition == WHOLE]
+            return [(verdict.expectation, verdict.passed) for verdict in said if verdict.partition == WHOLE]
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def made(tmp_path, spark_remote):
 def test_all_partitions_are_published_at_once_when_their_gate_lets_all_of_them(made):
     made.suite("type: expect_column_values_to_not_be_null, column: number", UNIQUE, total(TOTAL))
     assert made.run() == (ALL, ALL)
-    assert {one.version for one in made.records()["numbers"]} == {2}
+    assert {record.version for record in made.records()["numbers"]} == {2}
     assert [passed for _, passed in made.judged()] == [True, True]
     assert made.published("numbers") == [*range(ROWS * FILES)]
     assert {*made.plan(), *made.plan("doubled")} == {"reuse"}

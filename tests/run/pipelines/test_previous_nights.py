@@ -44,7 +44,7 @@ class Nights:
     runs: int = 0
 
     def suite(self, *expectations: str) -> None:
-        lines = "".join(f"  - {{{one}}}\n" for one in expectations)
+        lines = "".join(f"  - {{{expectation}}}\n" for expectation in expectations)
         Path(self.project.settings.suites, "nightly.yaml").write_text(f"suite: nightly\nexpectations:\n{lines}")
 
     def source(self, *files: Mapping[str, int]) -> None:
@@ -68,19 +68,19 @@ class Nights:
         return self.states(night)
 
     def states(self, night: str) -> list[PartitionState]:
-        return [one.state for one in self.project.records(self.pipeline, night)["numbers"]]
+        return [record.state for record in self.project.records(self.pipeline, night)["numbers"]]
 
     def said(self, night: str) -> list[tuple[int, bool, str]]:
         with self.project.ledger() as ledger:
             cell = self.project.records(self.pipeline, night)["numbers"][0].cell
-            return [(one.partition, one.passed, one.observed) for one in ledger.gates.newest(cell)]
+            return [(gate.partition, gate.passed, gate.observed) for gate in ledger.gates.newest(cell)]
 
     def actions(self, night: str) -> set[str]:
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline, "preview", night, {})
             return {
-                one.action.value
-                for one in IntervalView.of_run(request, ledger, self.project.settings).plan.of("numbers")
+                decision.action.value
+                for decision in IntervalView.of_run(request, ledger, self.project.settings).plan.of("numbers")
             }
 
 

@@ -60,7 +60,7 @@ class Quarantining(Gated):
 
     def kept_aside(self) -> dict[int, int]:
         """Rows on record."""
-        return {one.partition: one.set_aside.rows for one in self.records()["numbers"] if one.set_aside}
+        return {record.partition: record.set_aside.rows for record in self.records()["numbers"] if record.set_aside}
 
     def require_all(self, where: str = BAD, *, doubled: bool = True) -> None:
         """Every row that was read is published or set aside, as DuckDB says, and none is both.
@@ -216,7 +216,7 @@ def test_a_checkpoint_that_is_restored_brings_back_what_was_set_aside(tmp_path, 
     gated.suite(NOT_NULL)
     gated.run()
     with open_ledger(gated.project.settings) as ledger:
-        (taken,) = (one for one in ledger.checkpoints.of_run("run 1") if one.savepoint is None)
+        (taken,) = (checkpoint for checkpoint in ledger.checkpoints.of_run("run 1") if checkpoint.savepoint is None)
     (manifest,) = Path(gated.project.settings.lake_uri).glob(f"checkpoints/**/{manifest_file(taken.number)}")
     gated.change("nullif(number % 10, 3)", "nullif(number % 20, 3)")
     gated.run()

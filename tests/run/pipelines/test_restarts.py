@@ -26,7 +26,9 @@ def history_of(bench: Workbench, attempt: Attempt | None = None, run_id: str = "
     """The states of an attempt, or of the run itself, one after the other."""
     attempt_id = attempt and attempt.attempt_id
     with Ledger.open(bench.settings.ledger_url) as ledger:
-        return " ".join(one.after for one in ledger.transitions.of_run(run_id) if one.attempt_id == attempt_id)
+        return " ".join(
+            transition.after for transition in ledger.transitions.of_run(run_id) if transition.attempt_id == attempt_id
+        )
 
 
 def test_a_region_that_fails_is_run_again_after_the_strategys_delay_and_keeps_its_waves(bench):

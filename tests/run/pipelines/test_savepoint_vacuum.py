@@ -69,7 +69,7 @@ def saved(project: SmallProject, name: str) -> Checkpoint:
 
 def rows(checkpoint: Checkpoint, stage: str) -> list[tuple[int, ...]]:
     (snapshot,) = (one for one in checkpoint.stages if one.shape.name == stage)
-    files = [f"{one.table}/{file.path}" for one in snapshot.partitions for file in one.files]
+    files = [f"{partition.table}/{file.path}" for partition in snapshot.partitions for file in partition.files]
     return duckdb.sql(f"SELECT * FROM read_parquet({files}, hive_partitioning=false) ORDER BY number").fetchall()
 
 

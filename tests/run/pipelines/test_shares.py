@@ -45,11 +45,11 @@ def test_what_a_share_committed_before_it_was_killed_is_adopted_by_the_shares_of
     assert resumed.err.count("adopted 1 partitions") == 2
     assert bench.published() == bench.expected()
     with Ledger.open(bench.settings.ledger_url) as ledger:
-        attempts = [one for one in ledger.attempts.of_run("r1") if one.region == "doubled__by_wave"]
+        attempts = [attempt for attempt in ledger.attempts.of_run("r1") if attempt.region == "doubled__by_wave"]
         assert ledger.runs.get("r1").state is RunState.FINISHED
-    assert [one.share for one in attempts] == ["0-1", "0-0", "1-1", "2-2", "3-3"]
-    assert [one.epoch for one in attempts] == [1, 2, 3, 4, 5]
-    assert [one.state for one in attempts[1:]] == [AttemptState.FINISHED] * 4
+    assert [attempt.share for attempt in attempts] == ["0-1", "0-0", "1-1", "2-2", "3-3"]
+    assert [attempt.epoch for attempt in attempts] == [1, 2, 3, 4, 5]
+    assert [attempt.state for attempt in attempts[1:]] == [AttemptState.FINISHED] * 4
     split(bench, 1)
     assert bench.run(settings=bench.without_spark()).counts == (13, 0)
     assert bench.records("by_wave")[0].cell.interval == INTERVAL

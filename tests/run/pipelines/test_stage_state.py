@@ -114,7 +114,7 @@ def test_other_partitions_go_on_with_the_same_state(project):
     for day, partitions in ((1, 4), (2, 6), (3, 3)):
         arrive(project, day)
         records = project.run(pipeline(project, partitions=partitions), f"run {day}", DAY.format(day))
-        assert len([one for one in records["totals"] if one.partition < partitions]) == partitions
+        assert len([record for record in records["totals"] if record.partition < partitions]) == partitions
         assert given(records) == expected(project, *range(1, day + 1))
     other_groups = pipeline(project, partitions=5, max_parallelism=77)
     arrive(project, 4)
@@ -149,7 +149,7 @@ def test_a_day_that_comes_out_different_makes_later_days_run_again(project):
         plan = IntervalView.of_run(
             RunRequest(pipeline(project), "look", DAY.format(2), {}), ledger, project.settings
         ).plan
-    assert {one.action for one in plan.of("totals")} == {Action.RUN}
+    assert {decision.action for decision in plan.of("totals")} == {Action.RUN}
     assert {str(one.reason) for one in plan.of("totals")} == {"what totals kept in 2026-11-01 changed"}
     records = project.run(pipeline(project), "run 2 again", DAY.format(2))
     doubled = duckdb.sql(

@@ -243,7 +243,7 @@ def test_what_may_come_out_different_is_told_or_refused_and_if_it_does_its_reade
 
 
 def forge_data(bench, stage, partition):
-    (record,) = (one for one in bench.records(stage) if one.partition == partition)
+    (record,) = (record for record in bench.records(stage) if record.partition == partition)
     forge(record)
 
 

@@ -212,6 +212,6 @@ def test_a_service_that_does_not_answer_a_function_is_tried_again(project):
     failed = fail(project, "remote", restart={"strategy": "fixed-delay", "attempts": 1, "delay": "0s"})
     assert isinstance(failed.error, FunctionFailed)
     assert str(failed.error).startswith("ConnectionRefusedError: [Errno 111] Connection refused\n  at ")
-    assert [(one.failure_class, one.failure_rule) for one in failed.attempts] == [
+    assert [(attempt.failure_class, attempt.failure_rule) for attempt in failed.attempts] == [
         (FailureClass.ENVIRONMENT, "connection")
     ] * 2

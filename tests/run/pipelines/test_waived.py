@@ -123,7 +123,7 @@ def test_waived_data_that_is_lost_comes_back_as_it_was(gated):
     """It is healed when a reader needs it, to the same data, of which the word still holds."""
     gated.waive()
     gated.run()
-    (last,) = (one for one in gated.records()["numbers"] if one.partition == FILES - 1)
+    (last,) = (record for record in gated.records()["numbers"] if record.partition == FILES - 1)
     Path(last.table, last.files[0].path).unlink()
     gated.change("2 * number", "3 * number")
     assert gated.run() == (ALL, ALL)

@@ -76,9 +76,9 @@ class Reader:
         yield self
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
-        self.read.extend(f"{one.cell.stage}[{one.partition}]" for one in records)
-        bad = [one.partition for one in records if one.run_id == self.run][:1]
-        return {one.partition: "c-0-0-0" if one.partition in bad else one.fingerprint for one in records}
+        self.read.extend(f"{record.cell.stage}[{record.partition}]" for record in records)
+        bad = [record.partition for record in records if record.run_id == self.run][:1]
+        return {record.partition: "c-0-0-0" if record.partition in bad else record.fingerprint for record in records}
 
 
 def compared(nights: Nights, verify: VerifyPolicy, reader: Reader) -> tuple[str, list[str]]:

@@ -55,4 +55,4 @@ def test_a_sandbox_knows_productions_intervals_and_production_knows_none_of_a_sa
     assert in_sandbox.newest(night) == nights.ledger.partitions.newest(night)
     lease = ledger.leases.acquire("lease", "me", 60)
     ledger.partitions.record([record(0, cell=night, rows=77)], lease)
-    assert [one.rows for one in in_sandbox.newest(night)] == [77], "what a sandbox has computed itself"
+    assert [record.rows for record in in_sandbox.newest(night)] == [77], "what a sandbox has computed itself"

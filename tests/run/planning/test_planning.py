@@ -57,8 +57,8 @@ def compute_raw(ledger: Ledger, settings: Settings, *partitions: int, megabytes:
         with path.open("ab") as file:
             file.truncate(megabytes * 1024 * 1024)
     large = [
-        replace(one, files=tuple(replace(file, bytes=megabytes * 1024 * 1024) for file in one.files))
-        for one in recorded
+        replace(record, files=tuple(replace(file, bytes=megabytes * 1024 * 1024) for file in record.files))
+        for record in recorded
     ]
     ledger.partitions.record(large, ledger.leases.acquire("raw", "me", 60))
 

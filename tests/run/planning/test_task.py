@@ -36,5 +36,5 @@ TABLE = [
 def test_with_what_is_asked_for_it_takes_what_that_is_made_from_in_the_stored_form(only, expected):
     (region,) = stage_regions(PIPELINE)
     task = RegionTask(RunRequest(PIPELINE, "r", "day", {}), region, "me", "cli", only=only)
-    taken = {one.name: [number for number in (0, 1) if task.takes(one.name, number)] for one in PIPELINE.stages}
+    taken = {stage.name: [number for number in (0, 1) if task.takes(stage.name, number)] for stage in PIPELINE.stages}
     assert {name: numbers for name, numbers in taken.items() if numbers} == expected

@@ -74,7 +74,9 @@ class PaperFrames:
         if stage.source is not None:
             files = self._reading.sources.of(stage).splits[partition].files
             return tuple(amount for file in files for amount in pq.read_table(file.path)["amount"].to_pylist())
-        (decision,) = (one for one in self._reading.decisions[stage.inputs[0].stage] if one.partition == partition)
+        (decision,) = (
+            decision for decision in self._reading.decisions[stage.inputs[0].stage] if decision.partition == partition
+        )
         assert decision.record is not None
         assert decision.action is Action.REUSE, f"{stage.name} reads {decision}"
         return tuple(2 * amount for _, amount in rows_of(decision.record))
@@ -132,12 +134,12 @@ class PaperSession:
         )
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
-        return self._measured({one.partition: (one.table, one.files) for one in records}, suite)
+        return self._measured({record.partition: (record.table, record.files) for record in records}, suite)
 
     def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
         """That no amount is in more than one partition, whatever the suite says."""
         pause("all are judged")
-        amounts = [amount for one in records for _, amount in rows_of(one)]
+        amounts = [amount for record in records for _, amount in rows_of(record)]
         return (GateVerdict(WHOLE, "unique", len({*amounts}) == len(amounts), "", Severity.CRITICAL),)
 
     def _measured(self, files: Mapping[int, tuple[str, Sequence[DataFile]]], suite: Suite | None) -> Measured:
@@ -152,7 +154,7 @@ class PaperSession:
         return Measured(metrics, verdicts)
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
-        return {one.partition: _metrics(one.partition, rows_of(one)).fingerprint for one in records}
+        return {record.partition: _metrics(record.partition, rows_of(record)).fingerprint for record in records}
 
 
 @dataclass

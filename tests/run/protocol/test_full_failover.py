@@ -70,7 +70,9 @@ def finish(world: World, stage: str, part: int) -> None:
 
 def times(world: World, stage: str) -> list[int]:
     """How often the run recorded each partition."""
-    recorded = Counter(one.partition for one in world.ledger.partitions.of_run(RUN) if one.cell.stage == stage)
+    recorded = Counter(
+        partition.partition for partition in world.ledger.partitions.of_run(RUN) if partition.cell.stage == stage
+    )
     return [recorded[partition] for partition in range(PARTITIONS)]
 
 

@@ -64,7 +64,7 @@ class Protocol(RuleBasedStateMachine):
 
     @property
     def alive(self) -> list[Stepper]:
-        return [one for one in self.world.attempts if not one.ended]
+        return [attempt for attempt in self.world.attempts if not attempt.ended]
 
     @initialize(computed=st.sampled_from([(), STAGES[:1], STAGES]))
     def begin_after_earlier_runs(self, computed):

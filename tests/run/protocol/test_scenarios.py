@@ -147,7 +147,9 @@ def test_a_zombie_that_begins_late_ends_nobody_who_has_begun_since(tmp_path, is_
     assert successor.go_to(place), successor.error
     zombie.go_to("its end")
     assert isinstance(zombie.error, Fenced), zombie.error
-    states = {one.epoch: one.state for one in world.ledger.attempts.of_run(RUN) if one.region == "drafts"}
+    states = {
+        attempt.epoch: attempt.state for attempt in world.ledger.attempts.of_run(RUN) if attempt.region == "drafts"
+    }
     assert states[max(states)] is not AttemptState.FAILED
     assert [pair for pair in engine.taken_for_dead if pair[0] < pair[1]] == []
     successor.go_to("its end")

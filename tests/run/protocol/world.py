@@ -111,7 +111,7 @@ class World:
         for stage in stages:
             cell = Cell(PIPELINE, self.pipelines[1].stage(stage).id, INTERVAL)
             records = self.ledger.partitions.newest(cell)
-            if any(one.refused for one in records):
+            if any(record.refused for record in records):
                 wish = WaiverWish(None, None, "ann", "known", now if ends else None)
                 words = wished(wish, stage, refused_data(records, None), now)
                 self.ledger.waivers.record(words)
@@ -120,7 +120,7 @@ class World:
     def begin(self, stage: str, cut: int = 1, part: int = 0) -> Stepper:
         """Begin an attempt of one of the shares that the stage is cut into; it stands before its first step."""
         pipeline = self.pipelines[cut]
-        (own,) = (one for one in stage_regions(pipeline) if one.name == stage)
+        (own,) = (region for region in stage_regions(pipeline) if region.name == stage)
         shares = region_shares(pipeline, own)
         share = shares[part % len(shares)]
         task = RegionTask(RunRequest(pipeline, RUN, INTERVAL, {}), own, f"cli/{RUN}/{share}", "cli", share=share)
@@ -175,13 +175,15 @@ class World:
             # what the judge said in the attempt's own thread
             assert not isinstance(attempt.error, AssertionError), attempt.error
         finished = {
-            (one.region, one.epoch) for one in self.ledger.attempts.of_run(RUN) if one.state is AttemptState.FINISHED
+            (attempt.region, attempt.epoch)
+            for attempt in self.ledger.attempts.of_run(RUN)
+            if attempt.state is AttemptState.FINISHED
         }
         for stage in STAGES:
             present = [
-                one
-                for one in self.consumable(stage)
-                if not self.lost & {f"{one.table}/{file.path}" for file in one.files}
+                record
+                for record in self.consumable(stage)
+                if not self.lost & {f"{record.table}/{file.path}" for file in record.files}
             ]
             self.judge.check(stage, present, {epoch for region, epoch in finished if region == stage})
 
@@ -208,10 +210,10 @@ class World:
 
     def _check_history(self) -> None:
         """Wherever somebody died: each state came out of the one before it, and the last one is the recorded one."""
-        recorded = {one.attempt_id: one.state for one in self.ledger.attempts.of_run(RUN)}
+        recorded = {attempt.attempt_id: attempt.state for attempt in self.ledger.attempts.of_run(RUN)}
         told: dict[str | None, list[Transition]] = {None: []}
-        for one in self.ledger.transitions.of_run(RUN):
-            told.setdefault(one.attempt_id, []).append(one)
+        for transition in self.ledger.transitions.of_run(RUN):
+            told.setdefault(transition.attempt_id, []).append(transition)
         assert told.keys() - {None} == recorded.keys()
         for attempt_id, history in told.items():
             assert history[0].before is None

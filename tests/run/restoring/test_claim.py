@@ -52,7 +52,7 @@ def test_nothing_is_lost_with_a_savepoint_once_the_run_has_taken_it_over(nights,
     assert computed(nights, "back", interval) == 0
     (number,) = stored(nights, "back", interval).numbers()
     nights.run(interval, "again", snapshot=stored(nights, "back", interval).address(number))
-    reasons = {one.reason for stage in STAGES for one in nights.records(interval, stage)}
+    reasons = {record.reason for stage in STAGES for record in nights.records(interval, stage)}
     assert reasons == {f"from checkpoint {number} of run back.{interval}"}
     assert nights.published(interval) == nights.expected
     nights.check()
@@ -136,7 +136,7 @@ def test_a_claimed_checkpoint_of_another_run_goes_as_well(nights):
     nights.run(DAY)
     nights.run(DAY, "back", snapshot=stored(nights, "r").address(1), **CLAIM)
     assert stored(nights, "r").numbers() == ()
-    (gone,) = (one for one in nights.ledger.checkpoints.of_run(f"r.{DAY}"))
+    (gone,) = (checkpoint for checkpoint in nights.ledger.checkpoints.of_run(f"r.{DAY}"))
     assert gone.discarded_at
     nights.check()
 

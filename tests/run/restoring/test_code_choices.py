@@ -27,7 +27,7 @@ def nights(tmp_path):
 def kept(nights: Nights, stage: str) -> tuple[CodeChoice, ...]:
     """The choice to keep what the savepoint has of the stage."""
     (snapshot,) = (one for one in checkpoint(nights).stages if one.shape.name == stage)
-    keys = [ComputeKey.parse(one.compute_key) for one in snapshot.partitions]
+    keys = [ComputeKey.parse(partition.compute_key) for partition in snapshot.partitions]
     codes = tuple(sorted({key.code for key in keys if key}))
     return (CodeChoice(snapshot.shape.id, CodeHandling.KEEP, codes, "ann", "a log line"),)
 
@@ -38,7 +38,7 @@ def test_data_of_other_code_counts_for_the_run_and_for_no_later_one(nights):
     nights.rewrite("edits", "return drafts, 1")
     nights.run(DAY, "back", snapshot=manifest, code_choices=kept(nights, "edits"))
     assert computed(nights, "back") == 0
-    assert {one.reason for one in nights.records(DAY, "edits")} == {"from savepoint kept of run r.2026-11-20"}
+    assert {record.reason for record in nights.records(DAY, "edits")} == {"from savepoint kept of run r.2026-11-20"}
     nights.run(DAY, "later")
     assert computed(nights, "later") == 2 * len(nights.records(DAY, "edits")), "edits, and prints that reads it"
 
@@ -135,7 +135,7 @@ def test_a_run_that_is_asked_again_goes_on_with_the_same_request_unless_it_choos
         assert len(ledger.restores.of_run("back")) == 1
     restored(paper, "--run-id", "back", "--on-code-change", "left=accept")
     with paper.ledger() as ledger:
-        assert [one.code_choices[0].handling for one in ledger.restores.of_run("back")] == ["accept", "keep"]
+        assert [restore.code_choices[0].handling for restore in ledger.restores.of_run("back")] == ["accept", "keep"]
 
 
 def test_code_that_cannot_be_compared_can_be_kept_and_not_accepted(paper):

@@ -23,7 +23,7 @@ def write_suite(nights: Nights, most: int) -> None:
 
 
 def amounts(nights: Nights) -> dict[str, list[int]]:
-    (uri,) = {one.table for one in nights.ledger.partitions.newest_of("paper", DAY)["prints"]}
+    (uri,) = {partition.table for partition in nights.ledger.partitions.newest_of("paper", DAY)["prints"]}
     rows: list[dict[str, Any]] = DeltaTable(uri).to_pyarrow_table().to_pylist()
     return {day: sorted(row["amount"] for row in rows if row["_interval"] == day) for day in (DAY, OTHER)}
 
@@ -31,7 +31,9 @@ def amounts(nights: Nights) -> dict[str, list[int]]:
 def test_two_intervals_of_a_table_that_publish_the_same_refused_data_both_have_it(tmp_path):
     nights = Nights(tmp_path)
     prints = nights.pipeline.stage("prints").model_copy(update={"gate": "sound"})
-    others = tuple(one.model_copy(update={"gate": None}) for one in nights.pipeline.stages if one.name != "prints")
+    others = tuple(
+        stage.model_copy(update={"gate": None}) for stage in nights.pipeline.stages if stage.name != "prints"
+    )
     nights.pipeline = nights.pipeline.model_copy(update={"stages": (*others, prints)})
     write_suite(nights, 0)
     with pytest.raises(GateBlocked):

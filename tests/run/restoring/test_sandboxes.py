@@ -72,8 +72,8 @@ def computed(nights: Nights, run: str, interval: str = DAY) -> dict[str, int]:
     """Partitions by stage that the run made itself."""
     own = {
         stage: sum(
-            one.run_id == f"{run}.{interval}" and "from " not in (one.reason or "")
-            for one in nights.records(interval, stage)
+            record.run_id == f"{run}.{interval}" and "from " not in (record.reason or "")
+            for record in nights.records(interval, stage)
         )
         for stage in STAGES
     }
@@ -91,8 +91,10 @@ def test_what_is_as_it_was_is_read_where_production_has_it_and_only_the_rest_is_
     there.rewrite("edits", "return drafts")
     there.run(DAY, "try", snapshot=manifest)
     assert computed(there, "try") == {"edits": PARTITIONS, "prints": PARTITIONS}
-    assert all(of_production(there, one) for one in there.records(DAY, "drafts"))
-    assert not any(of_production(there, one) for one in (*there.records(DAY, "edits"), *there.records(DAY, "prints")))
+    assert all(of_production(there, record) for record in there.records(DAY, "drafts"))
+    assert not any(
+        of_production(there, record) for record in (*there.records(DAY, "edits"), *there.records(DAY, "prints"))
+    )
     assert there.files(DAY)["drafts"] == [], "nothing was copied"
     assert there.published(DAY) == nights.expected
     assert listing(nights) == before
@@ -149,7 +151,7 @@ def test_another_interval_is_read_where_it_lies_as_well(nights):
     there = in_sandbox(nights)
     there.run(OTHER, "try", snapshot=manifest)
     assert computed(there, "try", OTHER) == {}
-    assert all(of_production(there, one) for one in there.records(OTHER, "edits"))
+    assert all(of_production(there, record) for record in there.records(OTHER, "edits"))
     assert there.published(OTHER) == nights.published(DAY)
     assert listing(nights) == before
 

@@ -53,7 +53,7 @@ def write(nights: Nights, amounts: list[int]) -> None:
 def computed(nights: Nights, run: str, interval: str = DAY) -> int:
     """Partitions that the run made itself."""
     every = (nights.ledger.partitions.history(nights_cell(nights, interval, stage)) for stage in STAGES)
-    own = [one for records in every for one in records if one.run_id == f"{run}.{interval}"]
+    own = [record for records in every for record in records if record.run_id == f"{run}.{interval}"]
     return sum("from savepoint kept" not in (one.reason or "") for one in own)
 
 
@@ -115,7 +115,7 @@ def test_numbers_of_checkpoints_go_on_after_the_restored_one(nights):
     nights.run(DAY)
     manifest = save(nights)
     nights.run(DAY, "back", snapshot=manifest)
-    assert [one.number for one in nights.ledger.checkpoints.of_run(f"back.{DAY}")] == [3]
+    assert [checkpoint.number for checkpoint in nights.ledger.checkpoints.of_run(f"back.{DAY}")] == [3]
 
 
 def test_what_has_changed_since_is_computed(nights):
@@ -144,7 +144,7 @@ def test_another_interval_gets_copies_of_its_own(nights):
     assert computed(nights, "copy", OTHER) == 0
     assert nights.published(OTHER) == nights.published(DAY) == nights.expected
     for stage in STAGES[:-1]:
-        assert {Path(one.table).name for one in nights.records(OTHER, stage)} == {OTHER}
+        assert {Path(record.table).name for record in nights.records(OTHER, stage)} == {OTHER}
         shutil.rmtree(nights.records(DAY, stage)[0].table)
     assert nights.states(OTHER)["drafts"] == {PartitionState.CONSUMABLE}
     write(nights, [*OLD[:2], 7])
@@ -171,7 +171,7 @@ def test_a_savepoint_of_another_lake_is_taken_over(nights, tmp_path):
     back = import_savepoint(str(tmp_path / "exported"), None, there.settings, print).savepoint
     there.run(DAY, "taken", snapshot=address(there, back))
     assert there.published(DAY) == there.expected
-    tables = {one.table for stage in STAGES for one in there.records(DAY, stage)}
+    tables = {record.table for stage in STAGES for record in there.records(DAY, stage)}
     assert not [table for table in tables if "savepoints" in table]
     there.check()
 

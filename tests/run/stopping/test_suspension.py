@@ -77,7 +77,7 @@ def test_nothing_begins_until_somebody_resumes_it(launcher, again, tmp_path):
     suspended_in_wave(run, 2)
     with pytest.raises(RunSuspended):
         run.work(RIGHT, launcher=launcher, again=again)
-    assert [one.state for one in run.attempts] == [AttemptState.CANCELED, AttemptState.FAILED]
+    assert [attempt.state for attempt in run.attempts] == [AttemptState.CANCELED, AttemptState.FAILED]
     assert resumed(run, RIGHT) == (0, PARTITIONS)
 
 

@@ -44,7 +44,7 @@ class Reader:
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         self.meanwhile()
-        return {one.partition: "c-0-0-0" if one.partition == BAD else one.fingerprint for one in records}
+        return {record.partition: "c-0-0-0" if record.partition == BAD else record.fingerprint for record in records}
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ class Scene:
         """As an attempt would that has had the region and has ended."""
         lease = self.ledger.leases.take(REGION, None, f"attempt {epoch}", 60, lambda _: True)
         table = replace(self.table, epoch=epoch)
-        wave = table.wave({one: [("a", one)] for one in partitions})
+        wave = table.wave({partition: [("a", partition)] for partition in partitions})
         landed = StagedCommitter().publish(table.location, wave)
         recorded = [
-            replace(one, cell=Cell("toy", STAGE, INTERVAL), fingerprint=f"c-1-{one.partition}-{epoch}")
-            for one in records(table.location, landed)
+            replace(record, cell=Cell("toy", STAGE, INTERVAL), fingerprint=f"c-1-{record.partition}-{epoch}")
+            for record in records(table.location, landed)
         ]
         self.ledger.partitions.record(recorded, lease)
         self.ledger.leases.release(lease)
@@ -73,7 +73,7 @@ class Scene:
         return result
 
     def states(self) -> list[PartitionState]:
-        return [one.state for one in self.ledger.partitions.newest(Cell("toy", STAGE, INTERVAL))]
+        return [partition.state for partition in self.ledger.partitions.newest(Cell("toy", STAGE, INTERVAL))]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def scene(tmp_path):
 
 
 def found(result: StageScrub) -> list[tuple[int, Condition, bool]]:
-    return [(one.record.partition, one.condition, one.marked) for one in result.findings]
+    return [(finding.record.partition, finding.condition, finding.marked) for finding in result.findings]
 
 
 CONSUMABLE = PartitionState.CONSUMABLE

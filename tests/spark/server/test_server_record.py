@@ -49,13 +49,13 @@ def test_a_process_is_one_user_however_many_blocks_it_is_in(settings):
 def test_a_process_that_was_killed_is_no_user_any_more_and_is_known_to_have_died(settings, number):
     user = start_user(settings)
     with using(settings, "mine"):
-        assert {str(one) for one in server_users(settings)} == {
+        assert {str(user) for user in server_users(settings)} == {
             f"mine (process {os.getpid()})",
             f"the other run (process {user.pid})",
         }
         user.send_signal(number)
         user.communicate()
-        assert [one.purpose for one in server_users(settings)] == ["mine"]
+        assert [user.purpose for user in server_users(settings)] == ["mine"]
         assert died_in_use(settings)
     assert not died_in_use(settings)  # it is forgotten with one that leaves
     assert list((server_folder(settings) / "users").iterdir()) == []

@@ -32,7 +32,7 @@ def project(tmp_path):
 
 
 def with_state(*states: str, below: str = "gate: joined") -> str:
-    lines = "".join(f"\\n      {one}" for one in states)
+    lines = "".join(f"\\n      {state}" for state in states)
     return edited(f"    {below} =>     {below}\\n    state:{lines}")
 
 

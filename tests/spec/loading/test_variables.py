@@ -52,7 +52,7 @@ def project(tmp_path):
 
 @pytest.mark.parametrize(("edit", "line", "field", "variable", "allowed"), REFUSED)
 def test_a_variable_that_nobody_resolves_is_refused_where_it_stands(project, edit, line, field, variable, allowed):
-    found = [one for one in project.problems(edited(edit)) if one[2].startswith("${")]
+    found = [problem for problem in project.problems(edited(edit)) if problem[2].startswith("${")]
     assert [(where, name) for where, name, _ in found] == [(line, field)]
     assert found[0][2].startswith(f"{variable} | {allowed}")
 
