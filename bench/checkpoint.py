@@ -33,7 +33,7 @@ from worlds.recorded_run import RecordedRun
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.local.demo.sample import make_sample
-from stagehold.run.checkpoints.answering import Answers
+from stagehold.run.checkpoints.checkpoint_answers import Answers
 from stagehold.run.checkpoints.coordination import Coordination
 from stagehold.run.here import region
 from stagehold.run.here.local_run import run_locally

@@ -32,7 +32,7 @@ sys.path.insert(0, str(INCLUDE))
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnapshot  # noqa: E402
 from stagehold.checkpoints.stage_ids import stage_shapes  # noqa: E402
 from stagehold.lake.checkpoints.manifest import CheckpointedRun  # noqa: E402
-from stagehold.lake.checkpoints.stored import StoredCheckpoints  # noqa: E402
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints  # noqa: E402
 from stagehold.model.records import Cell, DataFile, PartitionRecord, StatePart  # noqa: E402
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape  # noqa: E402
 from stagehold.model.standing import PartitionState  # noqa: E402

@@ -304,10 +304,10 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
         "cli/common/request.py",
         "run/clearing/sandboxes.py",
         "run/intervals/retake.py",
+        "run/planning/acceptance.py",
         "run/planning/earlier_states.py",
         "run/planning/planning.py",
         "run/planning/snapshots.py",
-        "run/planning/vouched.py",
         "sources/source_files.py",
     ]
 

@@ -12,8 +12,8 @@ from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointReque
 from stagehold.model.records import Cell, DataFile, PartitionRecord, Run, RunState
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import take_coordinator_lease
+from stagehold.run.checkpoints.run_checkpoints import RunCheckpoints
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
-from stagehold.run.checkpoints.taking import RunCheckpoints
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.planning.planning import RunRequest

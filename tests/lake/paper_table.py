@@ -15,7 +15,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
-from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committed_waves import Landed
 from stagehold.lake.commit.delta_log import storage_options
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit

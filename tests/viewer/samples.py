@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnapshot
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.files import files_at
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, StatePart

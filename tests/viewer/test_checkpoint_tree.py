@@ -11,8 +11,8 @@ from tests.viewer.samples import RUN, checkpoint, names, orders, partition, samp
 
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.model.standing import Amount, PartitionState
-from stagehold.viewer.checking import file_troubles
 from stagehold.viewer.checkpoint_tree import HeldPart, checkpoint_tree
+from stagehold.viewer.file_troubles import file_troubles
 from stagehold.viewer.partition_lines import partition_lines
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.viewer.samples import NOW, checkpoint, kept, names, order, orders, partition, write
 
 from stagehold.errors import InvalidArgument
-from stagehold.lake.checkpoints.opened import OpenedCheckpoint
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint
 from stagehold.model.source_position import FilesRead, SourceFile, VersionsRead
 from stagehold.viewer.diff import Change, checkpoint_diff, differing, stage_diff
 from stagehold.viewer.row_diff import row_diff

@@ -85,7 +85,7 @@ def _other_code(pipeline: str, stage: Stage, interval: str | None, code: str, le
     :raises NothingToAccept: there is none.
     """
     from stagehold.model.records import Cell
-    from stagehold.plan.grounds.words_on_data import code_to_accept
+    from stagehold.plan.grounds.content_verdicts import code_to_accept
 
     partitions = ledger.partitions
     records = (

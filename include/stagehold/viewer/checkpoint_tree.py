@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.stage_ids import StageShape
 from stagehold.lake.checkpoints.manifest import VERSION, CheckpointedRun
-from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.model.keys.key_groups import range_of
 from stagehold.model.source_position import Position
 from stagehold.model.stage_state import StateKind, StateShape

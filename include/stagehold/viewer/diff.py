@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.model.source_position import FilesRead, Position
 
 PartFacts = tuple[str, int, str]  # state, rows and fingerprint

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import InvalidArgument, QueryRefused
-from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.viewer.database import closed_database, database_over

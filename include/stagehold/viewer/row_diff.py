@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stagehold.errors import InvalidArgument
-from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.lake.store.columns import PARTITION
 from stagehold.viewer.database import database_over
 from stagehold.viewer.diff import StageDiff, differing

@@ -11,7 +11,7 @@ from stagehold.cli.main import app
 from stagehold.ledger import Ledger
 from stagehold.model.records import WHOLE, Severity, StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.words_on_data import content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from stagehold.errors import InvalidArgument
 from stagehold.ledger import Ledger
 from stagehold.model.records import WHOLE, Cell, StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.words_on_data import content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.resume.waiving import held
 
 PIPELINE = "shipping_priority"

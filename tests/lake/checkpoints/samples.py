@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnapshot
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.files import Files, files_at
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord
 from stagehold.model.standing import PartitionState

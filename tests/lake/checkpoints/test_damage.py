@@ -16,7 +16,7 @@ from tests.lake.checkpoints.samples import PIPELINE, RUN, SHAPES, checkpoint, re
 from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.errors import CheckpointCorrupt, CheckpointTooNew, Terminal
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.files import files_at
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape

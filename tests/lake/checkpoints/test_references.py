@@ -10,7 +10,7 @@ from tests.lake.checkpoints.samples import NOW, PIPELINE, RUN, checkpoint, recor
 from stagehold.errors import CheckpointCorrupt, UnknownCheckpoint, UnknownName
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.files import files_at
 
 OTHER = replace(RUN, run_id="sample/cli#1", interval="a b")

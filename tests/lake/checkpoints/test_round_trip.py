@@ -22,7 +22,7 @@ from tests.lake.checkpoints.samples import (
 )
 
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.files import FolderFiles
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, StatePart
 from stagehold.model.source_position import FilesRead, FolderColumn, SourceFile, VersionsRead

@@ -16,7 +16,7 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.errors import CommitterRefused, Fenced
 from stagehold.lake.available import missing_data
-from stagehold.lake.commit.committed import committed
+from stagehold.lake.commit.committed_waves import committed
 from stagehold.lake.commit.committer import committer_for
 from stagehold.lake.commit.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.commit.staging import WaveFiles, stage_frame

@@ -9,7 +9,7 @@ from tests.lake.commit.racers import WAVES, race
 from tests.lake.paper_table import PaperTable
 from tests.lake.slow_store import slow_store
 
-from stagehold.lake.commit.committed import committed
+from stagehold.lake.commit.committed_waves import committed
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ from tests.plan.resume.situations import (
 
 from stagehold.model.records import StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.words_on_data import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import EndedWord
 from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan

@@ -20,7 +20,7 @@ from tests.plan.resume.situations import (
 
 from stagehold.model.records import WHOLE, Cell, StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.words_on_data import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished

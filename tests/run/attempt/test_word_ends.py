@@ -12,7 +12,7 @@ from tests.made_up import TIMES, some
 from tests.run.protocol.world import INTERVAL, PARTITIONS, PIPELINE, RUN, STAGES, World
 
 from stagehold.errors import GateBlocked
-from stagehold.lake.commit.marks import outstaying
+from stagehold.lake.commit.table_marks import outstaying
 from stagehold.model.standing import PartitionState
 from stagehold.run.attempt.retraction import ENDED
 from stagehold.run.planning.planning import IntervalView, RunRequest

@@ -22,7 +22,7 @@ from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, PaperSes
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.store.files import FolderFiles
 from stagehold.ledger.ledger import Ledger

@@ -11,7 +11,7 @@ import pytest
 from tests.run.workbench import FINISHED, INTERVAL, Workbench, ended, killed
 
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
 from stagehold.run.faults import CheckpointPoint, FaultAction, Point, inject

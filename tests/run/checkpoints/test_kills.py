@@ -12,7 +12,7 @@ from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PARTITIONS, PIPELINE
 
 from stagehold.model.checkpoint_records import CheckpointState, CheckpointTrigger
 from stagehold.model.records import RunState
-from stagehold.run.checkpoints.driving import until_next
+from stagehold.run.checkpoints.coordinator_driver import until_next
 from stagehold.run.faults import CheckpointPoint, FaultAction, inject
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from tests.ledger.samples import START, run
 
 from stagehold.model.records import RunState
 from stagehold.model.states import Transition
-from stagehold.run.checkpoints.driving import Clock, life_began, until_next
+from stagehold.run.checkpoints.coordinator_driver import Clock, life_began, until_next
 
 LEAST, PERIOD = 100, 1000
 BEGAN = round(START.timestamp() * 1000)

@@ -22,7 +22,7 @@ from tests.run.protocol.world import SteppedDatabase
 
 from stagehold.chronicle.chronicle import LakeChronicle
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord, Restore

@@ -10,7 +10,7 @@ import pytest
 from tests.run.clearing.nights import PARTITIONS, Nights
 from tests.run.protocol.stepper import Stepper
 
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import table_location
 from stagehold.model.standing import PartitionState
 from stagehold.plan.garbage import Why

@@ -15,7 +15,7 @@ import pytest
 from tests.lake.paper_table import INTERVAL, InterruptedCommitter, PaperTable, records
 
 from stagehold.errors import Fenced
-from stagehold.lake.commit.committed import committed
+from stagehold.lake.commit.committed_waves import committed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import Share

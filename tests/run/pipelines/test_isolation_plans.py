@@ -12,8 +12,8 @@ from jobs import tpch
 from stagehold.errors import KeyMayBeNull
 from stagehold.plan.isolation.tree import GivenInput
 from stagehold.plan.isolation.verdict import Isolation
-from stagehold.run.functions.call import StageCall, WatchedContext
 from stagehold.run.functions.isolation import judged, marked
+from stagehold.run.functions.stage_call import StageCall, WatchedContext
 from stagehold.spec.pipeline import Exchange, Input, Stage
 
 pytestmark = pytest.mark.spark

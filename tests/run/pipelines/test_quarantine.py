@@ -14,7 +14,7 @@ from tests.run.small_project import SmallProject
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import GateBlocked
-from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
 from stagehold.lake.quarantine import quarantine_uri
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState

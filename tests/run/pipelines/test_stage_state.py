@@ -15,7 +15,7 @@ from tests.run.small_project import SmallProject
 
 from stagehold.errors import EarlierMissing
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.run.planning.restoring import new_restore_of_snapshot

@@ -29,7 +29,7 @@ from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import WHOLE, Attempt, DataFile, PartitionRecord, Severity
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.faults import Faults, Point
-from stagehold.run.functions.call import StageCall
+from stagehold.run.functions.stage_call import StageCall
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Stage

@@ -9,7 +9,7 @@ from tests.run.restoring.test_snapshots import DAY, NAME, OTHER, computed, save
 from stagehold.errors import CheckpointCorrupt, SavepointInUse
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.model.states import RunEvent
 from stagehold.run.checkpoints.coordination import leave_checkpoint

@@ -13,7 +13,7 @@ from tests.run.clearing.nights import PIPELINE, STAGES
 from tests.run.clearing.test_machine import Clearing, days, places, stages
 
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.checkpoints.discarding import dispose_of

@@ -13,7 +13,7 @@ from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights, _ope
 
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance, PartitionRecord

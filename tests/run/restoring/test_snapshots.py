@@ -17,7 +17,7 @@ from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.errors import CheckpointCorrupt, RestoreRefused
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
 from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState

@@ -26,8 +26,8 @@ from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
 from stagehold.errors.request_errors import BackfillRefused
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
 from stagehold.model.keys.interval_key import ONCE, key_of, moment_of, newest_time
+from stagehold.plan.backfill.backfill_json import ShownBackfill
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
-from stagehold.plan.backfill.shown import ShownBackfill
 from stagehold.run.backfill.backfill_planning import has_times, plan_backfill
 from stagehold.run.backfill.backfill_runs import begin_backfill, keeps_state
 from stagehold.settings import Settings

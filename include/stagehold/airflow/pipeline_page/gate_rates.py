@@ -12,7 +12,7 @@ from stagehold.ledger.across.intervals import GateTally
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Severity
 from stagehold.plan.resume.waiving import held, refused_data
-from stagehold.run.planning.vouched import newest_verdict
+from stagehold.run.planning.acceptance import newest_verdict
 from stagehold.spec.pipeline import Pipeline
 
 WaivedCounts = Mapping[tuple[str, str, str], int]  # by interval, stage id and expectation

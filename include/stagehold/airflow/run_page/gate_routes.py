@@ -32,8 +32,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
+from stagehold.run.planning.acceptance import newest_verdict, waivers_for
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.planning.vouched import newest_verdict, waivers_for
 from stagehold.settings import Settings
 
 LONGEST_REASON = 1000  # letters

@@ -20,12 +20,12 @@ from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.lease.lost_attempts import losses
+from stagehold.run.planning.acceptance import waivers_for
 from stagehold.run.planning.candidates import Candidates, manifest_named
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of
 from stagehold.run.planning.refusal import refuse_broken_code
 from stagehold.run.planning.restoring import check_restore, new_restore_again
-from stagehold.run.planning.vouched import waivers_for
 from stagehold.run.upkeep.run_archive import archived_traces
 from stagehold.settings import Settings
 

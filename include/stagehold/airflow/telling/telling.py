@@ -25,8 +25,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares
 from stagehold.run.attempt.retraction import ENDED
 from stagehold.run.intervals.interval_standings import stage_standings
+from stagehold.run.planning.acceptance import waivers_for
 from stagehold.run.planning.task import RegionTask
-from stagehold.run.planning.vouched import waivers_for
 from stagehold.settings import Settings
 from stagehold.spec.settings.airflow_settings import Hook
 

@@ -28,7 +28,7 @@ COLUMNS = ("backfill", "asked for", "by", "from", "to", "intervals", "next")
 
 
 def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
-    from stagehold.plan.backfill.shown import ShownBackfill
+    from stagehold.plan.backfill.backfill_json import ShownBackfill
     from stagehold.plan.backfill.token import short
 
     if as_json:

@@ -111,7 +111,7 @@ def run_asked(run_id: str | None, ledger: Ledger) -> Run:
 
 def _stored(record: CheckpointRecord, settings: Settings) -> Checkpoint:
     from stagehold.lake.checkpoints.manifest import CheckpointedRun
-    from stagehold.lake.checkpoints.stored import StoredCheckpoints
+    from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 
     place = CheckpointedRun(record.pipeline, record.interval, record.run_id)
     return StoredCheckpoints(settings.lake_uri, place).read_checkpoint(record.number)

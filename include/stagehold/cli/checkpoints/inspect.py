@@ -16,7 +16,7 @@ from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+    from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 
 SHOWN = 100  # rows
 SEVERAL = ("--keys", "--key")

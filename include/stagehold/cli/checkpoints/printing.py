@@ -15,12 +15,12 @@ from stagehold.cli.common.output import moment, print_document, print_table, pri
 from stagehold.errors import UnknownName
 from stagehold.errors.base import ranges
 from stagehold.lake.checkpoints.encoding import RecordedPartition
-from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.model.source_position import FilesRead, Position, write_position
 from stagehold.model.standing import Amount
-from stagehold.viewer.checking import FileTrouble, file_troubles
 from stagehold.viewer.checkpoint_tree import CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
 from stagehold.viewer.diff import Changes, CheckpointDiff, PositionDiff, StageDiff, change_words
+from stagehold.viewer.file_troubles import FileTrouble, file_troubles
 from stagehold.viewer.partition_lines import PartitionLine, partition_lines
 from stagehold.viewer.read_rows import Rows, plain, shown
 

@@ -98,7 +98,7 @@ def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, doc
 
 def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
     """Published tables that say of their rows that they stay though a waiver has ended."""
-    from stagehold.lake.commit.marks import outstaying
+    from stagehold.lake.commit.table_marks import outstaying
     from stagehold.model.partition_set import PartitionSet
 
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
@@ -112,7 +112,7 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
     """What each expectation said, by stage and in the order of the suite."""
     from stagehold.gates.verdicts import waived_in
     from stagehold.plan.resume.waiving import refused_data
-    from stagehold.run.planning.vouched import newest_verdict, waivers_held
+    from stagehold.run.planning.acceptance import newest_verdict, waivers_held
 
     words = waivers_held(run.pipeline, run.interval, ledger, settings)
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():

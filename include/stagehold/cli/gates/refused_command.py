@@ -16,7 +16,7 @@ from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
-    from stagehold.viewer.refused import RefusedStage
+    from stagehold.viewer.refused_rows import RefusedStage
 
 SHOWN = 20  # rows
 COLUMNS = ("stage", "partition", "rows", "set aside", "state", "why")
@@ -44,7 +44,7 @@ def refused(
     """Show what gates refuse of an interval: which partitions, and with --stage or --sql their rows."""
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.checkpoints.printing import print_rows
-    from stagehold.viewer.refused import blocked_rows, rows_of_refused, set_aside_rows
+    from stagehold.viewer.refused_rows import blocked_rows, rows_of_refused, set_aside_rows
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
@@ -63,7 +63,7 @@ def refused(
 
 def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedStage]:
     from stagehold.model.records import WHOLE
-    from stagehold.viewer.refused import RefusedStage
+    from stagehold.viewer.refused_rows import RefusedStage
 
     for name, records in ledger.partitions.newest_of(pipeline, interval).items():
         refused_records = tuple(

@@ -94,7 +94,7 @@ def partitions_named(text: str) -> PartitionSet | None:
 def _record(wish: WaiverWish, place: tuple[str, str, str], ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     from stagehold.model.records import Cell
     from stagehold.plan.resume.waiving import refused_data, wished
-    from stagehold.run.planning.vouched import newest_verdict
+    from stagehold.run.planning.acceptance import newest_verdict
     from stagehold.spec.loading.loader import find_pipeline
 
     pipeline, interval, stage = place

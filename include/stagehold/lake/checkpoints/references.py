@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from stagehold.errors import CheckpointCorrupt, UnknownCheckpoint, UnknownName
 from stagehold.lake.checkpoints.savepoints import ENDING, NAME, Savepoints
 from stagehold.lake.checkpoints.savepoints import FOLDER as SAVEPOINTS
-from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import MANIFEST, StoredCheckpoints
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe

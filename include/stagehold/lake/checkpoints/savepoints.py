@@ -18,7 +18,7 @@ from datetime import datetime
 
 from stagehold.errors import BadSavepointName, SavepointUnreadable, UnknownName
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committed_waves import Landed
 from stagehold.lake.commit.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stagehold.errors import CommitterRefused
-from stagehold.lake.commit.committed import Landed, read_back
+from stagehold.lake.commit.committed_waves import Landed, read_back
 from stagehold.lake.commit.delta_log import table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.tokens import RetryReason, tokens_to_raise, until_done

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.commit.committed import Landed, read_back
+from stagehold.lake.commit.committed_waves import Landed, read_back
 from stagehold.lake.commit.delta_log import table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.tokens import (

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
-from stagehold.plan.grounds.words_on_data import acceptance_of
+from stagehold.plan.grounds.content_verdicts import acceptance_of
 from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.judgement import shared_key
 from stagehold.plan.resume.planner import resume_plan

@@ -12,7 +12,7 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.partition_set import Share
 from stagehold.model.records import PartitionRecord
 from stagehold.plan.grounds.reasons import Place, Reason
-from stagehold.plan.state.earlier import Gap
+from stagehold.plan.state.earlier_state import Gap
 
 Kind = TypeVar("Kind", bound="Decision")
 

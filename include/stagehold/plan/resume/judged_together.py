@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stagehold.model.standing import PartitionState
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because
-from stagehold.plan.grounds.words_on_data import content_of
 from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, HealDecision, JudgeDecision
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.waiving import is_waived, waivers_of, who_waived

@@ -10,8 +10,8 @@ from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.model.standing import PartitionState
+from stagehold.plan.grounds.content_verdicts import acceptance_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because, joined
-from stagehold.plan.grounds.words_on_data import acceptance_of
 from stagehold.plan.resume.decisions import (
     BlockedDecision,
     Decision,
@@ -23,7 +23,7 @@ from stagehold.plan.resume.decisions import (
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, own_word_ended, waivers_of, who_waived, why_ended
-from stagehold.plan.state.earlier import Cut
+from stagehold.plan.state.earlier_state import Cut
 from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
 
 Opinion = tuple[type[Decision], Reason]  # of which kind a decision is, and why

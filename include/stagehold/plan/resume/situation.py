@@ -11,8 +11,8 @@ from stagehold.model.keys.compute_key import DeclaredRead
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import Acceptance, PartitionRecord, Waiver
 from stagehold.model.restore_choices import CodeChoice
-from stagehold.plan.grounds.words_on_data import ContentVerdicts
-from stagehold.plan.state.earlier import Earlier
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts
+from stagehold.plan.state.earlier_state import Earlier
 from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import PartitionRecord, RefusedData, StageVerdict, Waiver
 from stagehold.model.standing import PartitionState
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
-from stagehold.plan.grounds.words_on_data import content_of
 from stagehold.plan.resume.decisions import Action, Decision, EndedWord
 from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage

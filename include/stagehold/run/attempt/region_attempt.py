@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from stagehold.errors import RunSuspended
-from stagehold.lake.commit.committed import RECENT
+from stagehold.lake.commit.committed_waves import RECENT
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger

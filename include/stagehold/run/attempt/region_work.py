@@ -30,7 +30,7 @@ from stagehold.run.attempt.restored_data import WAVE, RestoredData
 from stagehold.run.attempt.retraction import Retraction
 from stagehold.run.attempt.stage_tasks import StageTasks
 from stagehold.run.attempt.stale_intervals import tell_later_intervals
-from stagehold.run.checkpoints.answering import Answers
+from stagehold.run.checkpoints.checkpoint_answers import Answers
 from stagehold.run.delivery.content_check import verify_reused
 from stagehold.run.delivery.good_rows import show_quarantined
 from stagehold.run.delivery.wave import Publisher

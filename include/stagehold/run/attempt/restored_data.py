@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committed_waves import Landed
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.copying import copied_for

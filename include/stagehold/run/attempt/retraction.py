@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from stagehold.errors import LeaseHeld
-from stagehold.lake.commit.marks import mark_outstaying
+from stagehold.lake.commit.table_marks import mark_outstaying
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.leases import Heartbeat
@@ -21,8 +21,8 @@ from stagehold.plan.split.shares import region_shares
 from stagehold.run.delivery.publish import Publication, publish, under
 from stagehold.run.lease.leasing import LeaseWait, kept_alive, take_lease
 from stagehold.run.lease.region_tables import RegionTables
+from stagehold.run.planning.acceptance import waivers_said
 from stagehold.run.planning.task import RegionTask
-from stagehold.run.planning.vouched import waivers_said
 from stagehold.spec.pipeline import OnWaiverEnd, Stage
 
 

@@ -16,14 +16,14 @@ from stagehold.model.records import Attempt, Cell
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import sources_within
-from stagehold.plan.state.earlier import Earlier
+from stagehold.plan.state.earlier_state import Earlier
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.lease.region_tables import RegionTables
+from stagehold.run.planning.acceptance import waivers_for
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_intervals, earlier_states
 from stagehold.run.planning.planning import begins_with_of
 from stagehold.run.planning.task import RegionTask
-from stagehold.run.planning.vouched import waivers_for
 from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagehold.model.records import Cell, PartitionRecord, StatePart
-from stagehold.plan.state.earlier import Cut, Earlier, earlier_of
+from stagehold.plan.state.earlier_state import Cut, Earlier, earlier_of
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.planning.earlier_states import later_intervals
 from stagehold.run.planning.task import RegionTask

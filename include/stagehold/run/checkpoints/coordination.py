@@ -15,9 +15,9 @@ from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import Lease, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
+from stagehold.run.checkpoints.coordinator_driver import Driver
 from stagehold.run.checkpoints.discarding import take_coordinator_lease
-from stagehold.run.checkpoints.driving import Driver
-from stagehold.run.checkpoints.taking import LISTENERS, Listener, RunCheckpoints, say
+from stagehold.run.checkpoints.run_checkpoints import LISTENERS, Listener, RunCheckpoints, say
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.lease.leasing import kept_alive

@@ -10,7 +10,7 @@ from uuid import uuid4
 from stagehold.errors import CheckpointCorrupt, InvalidArgument, LeaseHeld, SavepointInUse
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
 from stagehold.model.records import Lease, Run
 from stagehold.model.restore_choices import ClaimMode

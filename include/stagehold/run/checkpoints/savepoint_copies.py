@@ -24,7 +24,7 @@ from stagehold.errors import CopyRefused, ExportUnusable, PartitionDataMissing, 
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import Manifest
 from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints, checked_name
-from stagehold.lake.checkpoints.stored import manifest_file
+from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
 from stagehold.lake.commit.delta_log import LOG_FOLDER
 from stagehold.lake.copying import copy_files
 from stagehold.lake.store.files import files_at

@@ -11,9 +11,9 @@ from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints, checked
 from stagehold.model.checkpoint_records import CheckpointTrigger, SavepointRequest
 from stagehold.model.records import Run
 from stagehold.model.states import RUN, RunEvent
+from stagehold.run.checkpoints.coordinator_driver import Driver
 from stagehold.run.checkpoints.discarding import take_coordinator_lease
-from stagehold.run.checkpoints.driving import Driver
-from stagehold.run.checkpoints.taking import LISTENERS, RunCheckpoints, say
+from stagehold.run.checkpoints.run_checkpoints import LISTENERS, RunCheckpoints, say
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.lease.leasing import kept_alive
 from stagehold.run.planning.planning import RunRequest, in_its_form

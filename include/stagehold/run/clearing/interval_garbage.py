@@ -10,7 +10,7 @@ from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.lake.available import present_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.published import files_of_snapshot
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.leases import Heartbeat

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committed_waves import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts

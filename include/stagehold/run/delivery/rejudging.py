@@ -10,14 +10,14 @@ from stagehold.errors import StageholdError
 from stagehold.gates.judge import Measured
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committed_waves import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import WHOLE, PartitionRecord, StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import same_content
-from stagehold.plan.grounds.words_on_data import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.run.delivery.content_check import mismatches, refuse_damaged
 from stagehold.run.delivery.good_rows import as_blocking

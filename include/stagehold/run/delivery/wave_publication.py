@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.errors import CameOutDifferent
-from stagehold.lake.commit.committed import Landed
+from stagehold.lake.commit.committed_waves import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.model.records import PartitionRecord

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from stagehold.code.side_reads import SideRead
-    from stagehold.run.functions.call import StageCall
+    from stagehold.run.functions.stage_call import StageCall
     from stagehold.run.functions.stage_inputs import Reading
     from stagehold.run.planning.task import RegionTask
 

@@ -25,7 +25,7 @@ from stagehold.plan.determinism.operations import (
     uses_in_sql,
 )
 from stagehold.run.equipment.workplace import Frames
-from stagehold.run.functions.call import StageCall
+from stagehold.run.functions.stage_call import StageCall
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.spark.connect import ROW_BY_ROW, expression_type, is_expression, parts_of, plan_ids, plan_message
 from stagehold.spec.pipeline import Stage

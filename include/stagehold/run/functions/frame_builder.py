@@ -23,12 +23,12 @@ from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.isolation.verdict import Isolation
 from stagehold.plan.resume.decisions import RunDecision
 from stagehold.plan.split.regions import is_divisible
-from stagehold.run.functions.call import StageCall, StageCaller, is_frame, is_row_wise, returned_text
 from stagehold.run.functions.isolation import given_input, judged, require_own_keys
 from stagehold.run.functions.key_columns import key_group, key_of, partition_of_key, refuse_unlike_keys
+from stagehold.run.functions.stage_call import StageCall, StageCaller, is_frame, is_row_wise, returned_text
 from stagehold.run.functions.stage_inputs import Intermediates, Reading, StageInputs, is_keyed, union
 from stagehold.run.functions.state_frames import Dealing, StateFrames, state_schema
-from stagehold.spark.calls.watch import settings_in_force, watch_of
+from stagehold.spark.calls.call_watch import settings_in_force, watch_of
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from stagehold.spec.pipeline import Exchange, Input, Stage
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from stagehold.run.functions.call import StageCall
+    from stagehold.run.functions.stage_call import StageCall
 
 # Functions of Python, by their number in pyspark.util.PythonEvalType, that see one row, or the rows of one group. Those
 # that see rows in batches, whose bounds nobody chose, are left out.

@@ -16,12 +16,12 @@ from stagehold.model.records import PartitionRecord
 from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.resume.situation import Rescaled
-from stagehold.plan.state.earlier import Earlier
+from stagehold.plan.state.earlier_state import Earlier
 from stagehold.run.functions.isolation import marked
 from stagehold.run.functions.key_columns import in_groups, key_group, key_of, refuse_unlike_keys
 from stagehold.sources.attempt_sources import Sources
 from stagehold.sources.source_reading import SourceFrames
-from stagehold.spark.calls.watch import settings_in_force
+from stagehold.spark.calls.call_watch import settings_in_force
 from stagehold.spark.connect import WITHOUT_CONSTRAINTS, kept_by_spark
 from stagehold.spec.pipeline import Exchange, Input, Pipeline, Stage
 

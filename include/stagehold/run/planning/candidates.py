@@ -11,7 +11,7 @@ from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.lake.checkpoints.stored import MANIFEST, StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import MANIFEST, StoredCheckpoints
 from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe
 from stagehold.ledger.ledger import Ledger

@@ -12,7 +12,7 @@ from stagehold.errors import InvalidArgument, NothingToAccept, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance
 from stagehold.model.restore_choices import CodeChoice, CodeHandling
-from stagehold.plan.grounds.words_on_data import acceptance_of
+from stagehold.plan.grounds.content_verdicts import acceptance_of
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.settings import Settings

@@ -14,7 +14,7 @@ from stagehold.lake.available import missing_files
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.interval_key import following_key, moment_of, previous_key
 from stagehold.model.records import Cell, PartitionRecord
-from stagehold.plan.state.earlier import Earlier, Gap, earlier_of
+from stagehold.plan.state.earlier_state import Earlier, Gap, earlier_of
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 

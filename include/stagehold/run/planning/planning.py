@@ -21,7 +21,7 @@ from stagehold.model.keys.compute_key import digest
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore, Waiver
 from stagehold.model.restore_choices import CodeChoice
-from stagehold.plan.grounds.words_on_data import ContentVerdicts
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts
 from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, may_fall_back
 from stagehold.plan.resume.confining import Confinement
 from stagehold.plan.resume.decisions import ResumePlan
@@ -44,9 +44,9 @@ from stagehold.plan.split.partition_counts import (
     with_counts,
 )
 from stagehold.plan.split.regions import Region, stage_regions, stored_with
+from stagehold.run.planning.acceptance import acceptances_for, by_stage, verdicts_of, waivers_said
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
-from stagehold.run.planning.vouched import acceptances_for, by_stage, verdicts_of, waivers_said
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.sources.declared_reads import declared_reads

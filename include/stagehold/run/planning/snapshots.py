@@ -11,7 +11,7 @@ from stagehold.checkpoints.restore import RestorePlan, StageRestore, require_res
 from stagehold.errors import CheckpointCorrupt
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.relocation import Relocation
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import ComputeKey

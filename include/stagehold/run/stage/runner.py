@@ -31,7 +31,7 @@ from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
 from stagehold.plan.split.regions import is_divisible
-from stagehold.plan.state.earlier import Cut, Earlier
+from stagehold.plan.state.earlier_state import Cut, Earlier
 from stagehold.plan.waves.sizing import DeclaredInterval, MeasuredWave, WaveInterval, WaveSizer, adaptive_interval
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.delivery.good_rows import SettingAside, show_quarantined

@@ -22,7 +22,7 @@ from stagehold.chronicle.missing_facts import (
     unrecorded,
 )
 from stagehold.lake.available import missing_files
-from stagehold.lake.commit.committed import committed_intervals
+from stagehold.lake.commit.committed_waves import committed_intervals
 from stagehold.lake.commit.log_tokens import tokens_of
 from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.store.files import files_at

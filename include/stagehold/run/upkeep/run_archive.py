@@ -19,7 +19,7 @@ from stagehold.model.records import WHOLE, Attempt, Event, GateResult, Partition
 from stagehold.model.standing import PartitionState, Tally
 from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import held, is_waived
-from stagehold.run.planning.vouched import newest_verdict
+from stagehold.run.planning.acceptance import newest_verdict
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -24,8 +24,8 @@ from stagehold.code.sql_text import (
 )
 from stagehold.errors import StageContractBroken
 from stagehold.model.keys.compute_key import ReadKind
+from stagehold.spark.calls.request_effects import Habit, Touch, sql_of
 from stagehold.spark.calls.session_state import SessionState
-from stagehold.spark.calls.touches import Habit, Touch, sql_of
 from stagehold.spark.connect import all_settings, copy_of, frame_of, kept_by_spark, parts_of, plan_id, plan_message
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.connect.plan import LogicalPlan
 
-    from stagehold.spark.calls.watch import SessionWatch
+    from stagehold.spark.calls.call_watch import SessionWatch
 
 
 class StopRefused(RuntimeError):

@@ -25,8 +25,8 @@ from stagehold.model.checkpoint_records import (
 from stagehold.model.records import Run, RunState
 from stagehold.model.states import RunEvent, Transition, newest_life
 from stagehold.model.units import write_duration
-from stagehold.run.checkpoints.taking import Listener, RunCheckpoints, tell
-from stagehold.run.checkpoints.watching import RunWatch, parts_of
+from stagehold.run.checkpoints.run_checkpoints import Listener, RunCheckpoints, tell
+from stagehold.run.checkpoints.run_events import RunWatch, parts_of
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.faults import CheckpointPoint
 

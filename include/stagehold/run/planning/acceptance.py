@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from stagehold.chronicle.chronicle import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
-from stagehold.plan.grounds.words_on_data import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.waiving import held
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline

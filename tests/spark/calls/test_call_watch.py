@@ -14,9 +14,9 @@ from pyspark.sql.types import LongType
 
 from stagehold.errors import StageContractBroken
 from stagehold.settings import PROJECT
+from stagehold.spark.calls.call_watch import watch_of
+from stagehold.spark.calls.request_effects import Habit
 from stagehold.spark.calls.side_files import files_opened
-from stagehold.spark.calls.touches import Habit
-from stagehold.spark.calls.watch import watch_of
 from stagehold.spark.connect import all_settings, explained
 from stagehold.spark.session.project_modules import as_active
 

@@ -12,7 +12,7 @@ from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt, NothingToSave, SavepointTaken
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.leases import Heartbeat
 from stagehold.model.checkpoint_records import (

@@ -29,7 +29,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
-from stagehold.plan.state.earlier import Cut, Earlier, Gap, earlier_of
+from stagehold.plan.state.earlier_state import Cut, Earlier, Gap, earlier_of
 from stagehold.spec.pipeline import Pipeline, StateForm
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from stagehold.run.functions.call import returned_text
+from stagehold.run.functions.stage_call import returned_text
 
 TEXTS = [
     (None, "nothing; return the DataFrame"),

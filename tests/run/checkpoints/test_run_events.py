@@ -10,7 +10,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure
 from stagehold.model.records import Attempt, AttemptState, RunState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
-from stagehold.run.checkpoints.watching import RunWatch
+from stagehold.run.checkpoints.run_events import RunWatch
 from stagehold.run.planning.task import lease_of
 
 

@@ -21,7 +21,7 @@ from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointTrigg
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import take_coordinator_lease
-from stagehold.run.checkpoints.taking import RunCheckpoints
+from stagehold.run.checkpoints.run_checkpoints import RunCheckpoints
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spec.pipeline import Pipeline
 

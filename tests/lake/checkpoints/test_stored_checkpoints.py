@@ -21,7 +21,7 @@ from tests.lake.checkpoints.samples import (
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt
-from stagehold.lake.checkpoints.stored import StoredCheckpoints
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.files import FolderFiles, files_at
 from stagehold.model.source_position import FilesRead, SourceFile, VersionsRead
 

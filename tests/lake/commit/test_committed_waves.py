@@ -14,9 +14,8 @@ from deltalake.exceptions import CommitFailedError
 from tests.lake.paper_table import INTERVAL, InterruptedCommitter, PaperTable
 
 from stagehold.errors import CommitContested, Fenced, StageContractBroken
-from stagehold.lake.commit import committed as commit_module
 from stagehold.lake.commit import tokens
-from stagehold.lake.commit.committed import committed
+from stagehold.lake.commit.committed_waves import FEW, committed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
 from stagehold.lake.store.location import TableLocation
@@ -244,7 +243,7 @@ def test_a_commit_that_landed_though_it_failed_is_recognised(table):
 def test_a_repeated_commit_is_found_behind_many_others(published):
     wave = published.wave({0: [A]})
     publish(published.location, wave)
-    for number in range(commit_module.FEW + 2):
+    for number in range(FEW + 2):
         published.on(f"other-{number}").publish({0: [B]})
     assert publish(published.location, wave) == 1
 

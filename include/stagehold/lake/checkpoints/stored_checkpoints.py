@@ -22,7 +22,7 @@ from stagehold.lake.checkpoints.manifest import (
     decode_manifest,
     encode_manifest,
 )
-from stagehold.lake.checkpoints.opened import OpenedCheckpoint, OpenedStage
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.lake.checkpoints.parts import CheckpointParts
 from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.commit.delta_log import AT_ONCE

@@ -15,9 +15,9 @@ from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.plan.determinism.operations import RULES, uses_in_sql
 from stagehold.run.functions.function_errors import reporting_code
+from stagehold.spark.calls.call_watch import watch_of
 from stagehold.spark.calls.function_call import FunctionCall
-from stagehold.spark.calls.touches import Habit, Touch
-from stagehold.spark.calls.watch import watch_of
+from stagehold.spark.calls.request_effects import Habit, Touch
 from stagehold.spark.connect import ROW_BY_ROW, is_expression, parts_of, plan_ids, plan_message
 from stagehold.spark.session.project_modules import load_function
 from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS

@@ -8,7 +8,7 @@ from tests.ledger.samples import START, record
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import Acceptance
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.words_on_data import acceptance_of, code_to_accept
+from stagehold.plan.grounds.content_verdicts import acceptance_of, code_to_accept
 
 
 def word(recorded, accepted, who="ann"):

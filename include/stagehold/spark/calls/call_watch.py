@@ -20,9 +20,7 @@ from grpc import StreamUnaryClientInterceptor, UnaryUnaryClientInterceptor  # ty
 from stagehold.code.sql_text import SqlStatement, statement, with_functions
 from stagehold.model.keys.compute_key import ReadKind, digest
 from stagehold.spark.calls.function_call import FunctionCall, Names, any_setting
-from stagehold.spark.calls.session_state import SessionState
-from stagehold.spark.calls.side_files import calling_line, files_opened
-from stagehold.spark.calls.touches import (
+from stagehold.spark.calls.request_effects import (
     ANALYSES,
     Habit,
     Touch,
@@ -31,6 +29,8 @@ from stagehold.spark.calls.touches import (
     sql_of,
     subject_of_execution,
 )
+from stagehold.spark.calls.session_state import SessionState
+from stagehold.spark.calls.side_files import calling_line, files_opened
 from stagehold.spark.connect import (
     WITHOUT_CONSTRAINTS,
     all_settings,
