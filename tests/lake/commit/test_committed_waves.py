@@ -14,7 +14,6 @@ from deltalake.exceptions import CommitFailedError
 from tests.lake.paper_table import INTERVAL, InterruptedCommitter, PaperTable
 
 from stagehold.errors import CommitContested, Fenced, StageContractBroken
-from stagehold.lake.commit import tokens
 from stagehold.lake.commit.committed_waves import FEW, committed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
@@ -248,14 +247,15 @@ def test_a_repeated_commit_is_found_behind_many_others(published):
     assert publish(published.location, wave) == 1
 
 
-def test_a_commit_that_never_gets_through_says_so(table, monkeypatch):
+def test_a_commit_that_never_gets_through_says_so(table):
     class Loser(StagedCommitter):
         """Somebody else is always faster."""
+
+        pause_seconds = 0
 
         def replace_partitions(self, *facts: Any) -> None:
             raise CommitFailedError("somebody else was first")
 
-    monkeypatch.setattr(tokens, "PAUSE_SECONDS", 0)
     with pytest.raises(CommitContested, match=r"failed 20 times .* somebody else was first"):
         replace(table, committer=Loser()).publish({0: [A]})
 

@@ -27,6 +27,7 @@ from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.model.standing import PartitionState
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import Action
+from stagehold.plan.resume.judgement import shared_key
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, OnCodeChange, Pipeline
 
@@ -122,16 +123,25 @@ def test_early_cutoff_stops_the_spread_where_content_is_equal(name, situation, e
     assert " ".join(words(resume_plan(situation)).values()) == expected
 
 
-def test_what_was_dealt_by_another_hash_is_made_again_by_readers_that_are_keyed_and_by_no_others(monkeypatch):
+def test_what_was_dealt_by_another_hash_is_made_again_by_readers_that_are_keyed_and_by_no_others():
     keyed = stage("summed", Input(stage="raw", exchange=Exchange.KEYED, key=("k",)))
     pipeline = Pipeline(name="keyed", file="keyed.yaml", stages=(source("raw"), keyed, stage("copied", forward("raw"))))
     situation = finished(pipeline)
-    monkeypatch.setattr("stagehold.plan.resume.judgement.HASH_NAME", "crc32-utf8")
-    plan = resume_plan(situation)
+    plan = resume_plan(made_with_hash(situation, "crc32-utf8"))
     assert {(decision.action, str(decision.reason)) for decision in plan.of("summed")} == {
         (Action.RUN, "the settings of the stage changed")
     }
     assert {decision.action for name in ("raw", "copied") for decision in plan.of(name)} == {Action.REUSE}
+
+
+def made_with_hash(situation, name):
+    """The situation in which everything was made when keys were dealt by the hash of that name."""
+    for made in situation.pipeline.stages:
+        settings = shared_key(made, situation, name).settings
+        keys = {one.partition: str(replace(one.key, settings=settings)) for one in resume_plan(situation).of(made.name)}
+        for partition, key in keys.items():
+            situation = altered(situation, made.name, partition, compute_key=key)
+    return situation
 
 
 def choosing(situation, name, handling, *made_by, reason=""):

@@ -14,7 +14,6 @@ from tests.lake.stagehand import Stagehand
 
 from stagehold.gates.suite import Expectation, Suite
 from stagehold.lake.store.location import TableLocation
-from stagehold.run.stage import spark_engine
 from stagehold.run.stage.spark_engine import SparkStageSession
 
 pytestmark = pytest.mark.spark
@@ -69,9 +68,8 @@ def test_a_wave_is_judged_though_its_files_are_gone_after_the_first_query(hand, 
     assert failed(measured) == [0]
 
 
-def test_what_is_too_much_to_be_kept_is_read_for_each_query(hand, spark_settings, monkeypatch):
-    monkeypatch.setattr(spark_engine, "MOST_KEPT", 0)
+def test_what_is_too_much_to_be_kept_is_read_for_each_query(hand, spark_settings):
     records = hand.publish(ROWS)
-    judging = SparkStageSession(hand.spark, spark_settings)
+    judging = SparkStageSession(hand.spark, spark_settings, most_kept=0)
     with files_gone_after_the_first_query(hand), pytest.raises(PySparkException, match=r"does not exist|NOT_EXIST"):
         judging.judge(records, SUITE)

@@ -8,15 +8,18 @@ import pytest
 from stagehold.settings import Settings
 from stagehold.spark.server import configuration
 from stagehold.spark.server.configuration import server_configuration, server_fingerprint, write_configuration
+from stagehold.spark.server.java import jar_folder, jar_paths, pinned_jars
 from stagehold.spark.server.server_record import read_state
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr(
-        configuration, "jar_paths", lambda settings: (Path("/jars/delta.jar"), Path("/jars/storage.jar"))
-    )
-    return Settings(home=str(tmp_path))
+def settings(tmp_path: Path) -> Settings:
+    """A home whose cache has the pinned JARs, as far as their names tell."""
+    made = Settings(home=str(tmp_path), cache=str(tmp_path / "cache"))
+    jar_folder(made).mkdir(parents=True)
+    for name in pinned_jars():
+        (jar_folder(made) / name).touch()
+    return made
 
 
 @pytest.mark.parametrize(
@@ -38,15 +41,16 @@ def test_the_server_is_given(settings: Settings, name: str, value: str) -> None:
     [
         ("", "", None),
         ("", "/drivers/a.jar,/drivers/b.jar", "/drivers/a.jar,/drivers/b.jar"),
-        ("spark://master:7077", "", "/jars/delta.jar,/jars/storage.jar"),
-        ("spark://master:7077", "/drivers/a.jar", "/jars/delta.jar,/jars/storage.jar,/drivers/a.jar"),
+        ("spark://master:7077", "", "OURS"),
+        ("spark://master:7077", "/drivers/a.jar", "OURS,/drivers/a.jar"),
     ],
 )
 def test_jars_that_are_not_on_the_servers_class_path_are_sent(
     settings: Settings, master: str, users: str, jars: str | None
 ) -> None:
     given = replace(settings, spark_master=master, spark_jars=users)
-    assert server_configuration(given).get("spark.jars") == jars
+    ours = ",".join(map(str, jar_paths(settings)))
+    assert server_configuration(given).get("spark.jars") == (jars and jars.replace("OURS", ours))
 
 
 def test_the_users_options_of_java_come_last_so_they_win(settings: Settings) -> None:

@@ -19,6 +19,7 @@ from stagehold.lake.commit.committed_waves import Landed, read_back
 from stagehold.lake.commit.delta_log import table_exists
 from stagehold.lake.commit.staging import DATA_FOLDER
 from stagehold.lake.commit.tokens import (
+    PAUSE_SECONDS,
     RetryReason,
     by_delta_rs,
     partition_columns,
@@ -48,6 +49,8 @@ DIGITS = 15  # a decimal with more of them is not the same after a detour throug
 class StagedCommitter:
     """The default `committer.Committer`."""
 
+    pause_seconds = PAUSE_SECONDS
+
     def fence(self, location: TableLocation, claim: Claim, rivals: Sequence[TableLocation] = ()) -> None:
         if not table_exists(location.uri):
             return
@@ -71,7 +74,7 @@ class StagedCommitter:
                 return None
             return by_delta_rs(lambda: self.replace_partitions(table, location, commit, adds))
 
-        until_done(location, commit.claim, replace)
+        until_done(location, commit.claim, replace, self.pause_seconds)
         landed = read_back(location, commit)
         log.info(
             "published: token=%s epoch=%d wave=%d version=%d", location.token, commit.epoch, commit.wave, landed.version

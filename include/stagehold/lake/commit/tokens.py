@@ -36,10 +36,16 @@ RetryReason = str | None  # why to ask anew, None when there is nothing left to 
 log = logging.getLogger(__name__)
 
 
-def until_done(location: TableLocation, claim: Claim, step: Callable[[DeltaTable, int], RetryReason]) -> None:
+def until_done(
+    location: TableLocation,
+    claim: Claim,
+    step: Callable[[DeltaTable, int], RetryReason],
+    pause_seconds: float = PAUSE_SECONDS,
+) -> None:
     """Repeat ``step`` with a new handle and the share's token in it, until it has nothing left to do.
 
-    Each try asks anew whether this attempt still may; none is repeated blindly.
+    Each try asks anew whether this attempt still may; none is repeated blindly. Pauses of ``pause_seconds`` at most,
+    longer with each try, let others through.
 
     :raises Fenced: when a newer attempt was here first.
     :raises CommitContested: when others kept committing to the table.
@@ -55,7 +61,7 @@ def until_done(location: TableLocation, claim: Claim, step: Callable[[DeltaTable
         if reason is None:
             return
         log.info("asking anew: token=%s epoch=%d: %s", location.token, claim.epoch, reason)
-        time.sleep(random.uniform(0, PAUSE_SECONDS * attempt))  # noqa: S311
+        time.sleep(random.uniform(0, pause_seconds * attempt))  # noqa: S311
     raise CommitContested(location.uri, TRIES, reason or "")
 
 

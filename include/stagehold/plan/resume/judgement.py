@@ -30,11 +30,11 @@ Opinion = tuple[type[Decision], Reason]  # of which kind a decision is, and why
 AGAIN = "asked for: computed again, even if nothing changed"
 
 
-def shared_key(stage: Stage, situation: Situation) -> ComputeKey:
+def shared_key(stage: Stage, situation: Situation, hash_name: str = HASH_NAME) -> ComputeKey:
     """The key of a stage's partitions, without their inputs, in which alone they differ."""
     facts = situation.of(stage.name).facts
     inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
-    hashed = HASH_NAME if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
+    hashed = hash_name if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
     shape = (
         stage.job,
         inputs,

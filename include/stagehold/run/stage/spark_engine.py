@@ -101,10 +101,11 @@ MOST_KEPT = 64 * 1024 * 1024  # bytes of the files; in Spark's storage they are 
 
 
 class SparkStageSession:
-    """What `run.equipment.engine.Session` asks for."""
+    """What `run.equipment.engine.Session` asks for. Spark keeps rows of files with ``most_kept`` bytes at most."""
 
-    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+    def __init__(self, spark: SparkSession, settings: Settings, most_kept: int = MOST_KEPT) -> None:
         self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
+        self._most_kept = most_kept
 
     def frames(self, reading: Reading) -> FrameBuilder:
         return FrameBuilder(self._spark, reading, self._intermediates)
@@ -124,7 +125,7 @@ class SparkStageSession:
             return Measured(measure(spark, staged, schema, partitions))
         each = dict.fromkeys(partitions, seconds / len(partitions))
         content = StagedContent(staged, schema)
-        rows = _rows(content, spark, [file for files in staged.files.values() for file in files])
+        rows = self._rows(content, [file for files in staged.files.values() for file in files])
         return measure_and_judge(rows, content, partitions, suite, each)
 
     def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
@@ -149,14 +150,15 @@ class SparkStageSession:
 
     def _recorded(self, content: RecordedContent) -> DataFrame:
         files = [file for record in content.records for file in record.files]
-        return _rows(content, measuring_session(self._spark), files)
+        return self._rows(content, files)
 
-
-def _rows(content: Content, spark: SparkSession, files: Sequence[DataFile]) -> DataFrame:
-    """The content's, for a gate: of many small files Spark keeps them once they were read, until the frame is gone."""
-    rows = content.frame(spark)
-    small = sum(file.bytes for file in files) <= MOST_KEPT
-    return kept_by_spark(rows) if len(files) >= MANY_FILES and small else rows
+    def _rows(self, content: Content, files: Sequence[DataFile]) -> DataFrame:
+        """The content's rows, for a gate: of many small files Spark keeps them once they were read, until the frame is
+        gone.
+        """
+        rows = content.frame(measuring_session(self._spark))
+        small = sum(file.bytes for file in files) <= self._most_kept
+        return kept_by_spark(rows) if len(files) >= MANY_FILES and small else rows
 
 
 def _other_state(name: str, records: Sequence[PartitionRecord], now: Mapping[int, str]) -> dict[int, str]:
