@@ -20,6 +20,7 @@ COMMANDS = {  # as `--help` lists them
     "up": "stagehold.cli.service_commands:up",
     "down": "stagehold.cli.service_commands:down",
     "run": "stagehold.cli.running.run:run",
+    "check": "stagehold.cli.check_command:check",
     "plan": "stagehold.cli.running.plan:plan",
     "what-if": "stagehold.cli.what_if_command:what_if",
     "backfill": "stagehold.cli.backfill.backfill_command:backfill",
