@@ -29,6 +29,7 @@ COMMANDS = {  # as `--help` lists them
     "cancel": "stagehold.cli.running.stop:cancel",
     "accept": "stagehold.cli.accept:accept",
     "status": "stagehold.cli.status:status",
+    "runs": "stagehold.cli.running.runs_command:runs",
     "partitions": "stagehold.cli.partitions_command:partitions",
     "gates": "stagehold.cli.gates.gates_command:gates",
     "refused": "stagehold.cli.gates.refused_command:refused",

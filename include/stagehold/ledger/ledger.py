@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from stagehold.ledger.acceptances import Acceptances, Pins, Waivers
 from stagehold.ledger.across.intervals import GateTallies, Intervals, Recoveries
 from stagehold.ledger.across.pipelines import CheckpointHistory, PipelinesAtOnce
+from stagehold.ledger.across.run_outcomes import RunOutcomes
 from stagehold.ledger.across.sizes import Sizes
 from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.checkpoints import Acknowledgements, Checkpoints, SavepointRequests
@@ -76,6 +77,7 @@ class Ledger:
         self.history = History(database)
         self.intervals = Intervals(database)
         self.recoveries = Recoveries(database)
+        self.run_outcomes = RunOutcomes(database)
 
     @classmethod
     def open(

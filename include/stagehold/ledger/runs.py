@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, Select, select, update
+from sqlalchemy import Connection, Select, and_, or_, select, update
 
 from stagehold.errors import RunIdTaken, UnknownName
 from stagehold.ledger.database.column_types import DatabaseTime
@@ -130,6 +130,16 @@ class Runs:
         """The runs that started last, newest first."""
         with self._database.reading() as connection:
             return _fetch(connection, _newest_first(pipeline, None).limit(limit))
+
+    def before(self, pipeline: str, run: Run | None, limit: int) -> tuple[Run, ...]:
+        """So many runs of a pipeline that began before ``run`` did, or the last; newest first."""
+        query = _newest_first(pipeline, None)
+        if run is not None:
+            earlier = runs.c.started_at < run.started_at
+            at_once = and_(runs.c.started_at == run.started_at, runs.c.run_id < run.run_id)
+            query = query.where(or_(earlier, at_once))
+        with self._database.reading() as connection:
+            return _fetch(connection, query.limit(limit))
 
     def newest(self, pipeline: str, interval: str | None = None) -> Run | None:
         with self._database.reading() as connection:

@@ -4,8 +4,8 @@ them, out of how many. Planner, commands, pages and API all ask here.
 The larger is told by the smaller. `PartitionState` is what the ledger keeps of a partition; a `Tally` says how much
 there is in each of these states, and a `Standing` how many of the declared partitions that is, from which follows the
 state of the interval. The other words add what the ledger alone does not know: what a plan would do
-(`CellStanding`, `CellState`), who is at work (`StageStanding`, `RunWord`, `PipelineStanding`), who waived what
-(`RefusalStanding`). A word that several of them have means the same in all.
+(`CellStanding`, `CellState`), who is at work (`StageStanding`, `RunWord`, `PipelineStanding`), what a run did
+(`StageOutcome`), who waived what (`RefusalStanding`). A word that several of them have means the same in all.
 
 Totals come from what is declared, with the numbers that were decided for the interval, and not from what is recorded: a
 run that stops half-way has no rows for what it never began.
@@ -105,6 +105,23 @@ class StageStanding(StrEnum):
     PARTIAL = "partial"
     RELEASED = "released"
     CONSUMABLE = "consumable"
+
+
+class StageOutcome(StrEnum):
+    """What a run did about a stage, or left undone. Of several that are true the first one is told."""
+
+    RUNNING = "running"
+    BLOCKED = "blocked"  # its gate said no to some of it
+    FAILED = "failed"  # the run's last attempt failed, and not all of it is there
+    HELD = "held"
+    DAMAGED = "damaged"
+    MISSING = "missing"  # the run ended, and some of it is not there
+    HEALED = "healed"  # some of it was computed again since its data was gone
+    RAN = "ran"
+    JUDGED = "judged"  # its data was there, and was judged again
+    REUSED = "reused"  # as earlier runs had left it
+    RELEASED = "released"  # it had been released before, and nobody needed it
+    NONE = "none"  # not asked for, or computed along with its reader
 
 
 class CellStanding(StrEnum):

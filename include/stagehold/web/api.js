@@ -86,6 +86,10 @@ const older = (before) => (before === null ? undefined : { before });
 /** @type {(dagId: string, query: Record<string, string>, known: Tag) => Promise<Fresh<Api.IntervalPage>>} */
 export const fetchIntervals = (dagId, query, known) => fetchUnlessKnown(dagUrl(dagId, "intervals", query), known);
 
+// What the newest runs that a query asks for did about each stage, or those that began before one of them.
+/** @type {(dagId: string, query: Record<string, string>, known: Tag) => Promise<Fresh<Api.RunMatrixPage>>} */
+export const fetchRunMatrix = (dagId, query, known) => fetchUnlessKnown(dagUrl(dagId, "run-matrix", query), known);
+
 /** @type {(dagId: string, one: string, other: string) => Promise<Api.IntervalComparison>} */
 export const fetchComparison = (dagId, one, other) => call(dagUrl(dagId, "comparison", { one, other }));
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
-from sqlalchemy import delete, insert, literal, select, true
+from sqlalchemy import delete, insert, literal, select, true, update
 
 from stagehold.airflow.answering.kept_standings import kept_standings
 from stagehold.ledger.database.engine import Database
@@ -89,6 +89,12 @@ class MadeRun:
 
     def end(self, *events: RunEvent) -> None:
         self.ledger.runs.apply(self.run_id, *(events or (RunEvent.ALL_FINISHED,)))
+
+    def date_end(self, hours: float) -> None:
+        """It ended so long after it began, and not when the test wrote it."""
+        with Database(load_settings().ledger_url).writing() as connection:
+            of_run = update(runs).where(runs.c.run_id == self.run_id)
+            connection.execute(of_run.values(ended_at=self.began + timedelta(hours=hours)))
 
     def fail(self) -> None:
         self.end(RunEvent.FAIL, RunEvent.ALL_ENDED)

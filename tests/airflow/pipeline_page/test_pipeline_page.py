@@ -132,12 +132,13 @@ def test_a_click_shows_the_facts_of_a_stage_and_leads_to_its_run(tab):
 
 
 def test_arrow_keys_go_through_the_grid_and_enter_opens_a_cell(tab):
-    expect(tab.locator("[data-place][tabindex='0']")).to_have_count(1)
+    at_hand = tab.get_by_test_id("intervals").locator("[data-place][tabindex='0']")
+    expect(at_hand).to_have_count(1)
     tab.get_by_test_id(f"interval-{day(DAYS - 1)}").focus()
     for key in ("ArrowUp", "ArrowDown", "ArrowRight", "ArrowRight"):
         tab.keyboard.press(key)
     expect(cell(tab, DAYS - 2, "orders")).to_be_focused()
-    expect(tab.locator("[data-place][tabindex='0']")).to_have_count(1)
+    expect(at_hand).to_have_count(1)
     tab.keyboard.press("Enter")
     expect(tab.get_by_test_id("facts")).to_contain_text(f"orders for {day(DAYS - 2)}")
     tab.keyboard.press("End")
@@ -190,11 +191,69 @@ def test_a_square_leads_to_the_partitions_of_its_stage(page, made, half_done):
     expect(page.get_by_test_id("cell-orders_by_customer-5")).to_be_in_viewport()
 
 
+def square(page, name, number, stage):
+    return page.get_by_test_id(f"square-{PIPELINE}/{name}__{day(number)}-{stage}")
+
+
+def test_each_run_says_what_it_did_about_each_stage(tab):
+    outcomes = {
+        ("backfill", REUSED, "orders"): "reused",
+        ("scheduled", FAILED, "orders_by_customer"): "failed",
+        ("scheduled", FAILED, "top_orders"): "none",
+        ("scheduled", BLOCKED, "shipping_priority"): "blocked",
+        ("scheduled", DAYS - 1, "orders"): "ran",
+    }
+    for (name, number, stage), outcome in outcomes.items():
+        expect(square(tab, name, number, stage)).to_have_attribute("data-outcome", outcome)
+    again = square(tab, "scheduled", RECOVERED, "orders_by_customer")
+    expect(again).to_have_attribute("title", re.compile("ran · 16 ran · 2 attempts"))
+    expect(square(tab, "backfill", REUSED, "orders")).to_have_attribute(
+        "title", f"orders in backfill__{day(REUSED)} for {day(REUSED)}: reused · 16 reused · 24 s spared"
+    )
+    row = tab.get_by_test_id(f"run-{PIPELINE}/backfill__{day(REUSED)}")
+    expect(row.get_by_test_id("took")).to_contain_text("spared")
+    expect(tab.get_by_test_id("matrix-legend")).to_contain_text("blocked by its gate")
+    assert square(tab, "scheduled", FAILED, "orders").evaluate(COLOUR) != square(
+        tab, "scheduled", FAILED, "orders_by_customer"
+    ).evaluate(COLOUR)
+
+
+def test_runs_are_found_by_what_became_of_a_stage_and_a_reload_keeps_that(tab):
+    card = tab.get_by_test_id("run-matrix")
+    rows = card.locator(f"[data-testid^='run-{PIPELINE}']")
+    tab.get_by_test_id("range-last").fill(day(DAYS))  # without runs of other tests, whose intervals are no dates
+    expect(rows).to_have_count(SHOWN)
+    card.get_by_role("button", name="Older runs").click()
+    expect(rows).to_have_count(DAYS + 1 - SHOWN)
+    card.get_by_label("What became of a stage").select_option("failed")
+    expect(rows).to_have_count(1)
+    expect(square(tab, "scheduled", FAILED, "orders_by_customer")).to_be_visible()
+    tab.reload()
+    expect(rows).to_have_count(1)
+    card.get_by_test_id("matrix-filters").get_by_role("combobox").nth(1).select_option("top_orders")
+    expect(card).to_contain_text("No run is like that.")
+    card.get_by_label("What became of a stage").select_option("")
+    expect(rows).to_have_count(SHOWN)
+    tab.get_by_test_id("range-first").fill(day(REUSED))
+    tab.get_by_test_id("range-last").fill(day(REUSED))
+    expect(rows).to_have_count(2)
+
+
+def test_a_square_of_a_run_leads_into_it(page, made, half_done):
+    page.goto(f"{TAB}?outcome=failed")
+    ours = page.get_by_test_id("run-matrix").get_by_test_id(f"square-{PIPELINE}/{half_done.run_id}-orders_by_customer")
+    expect(ours).to_have_attribute("data-outcome", "failed")
+    ours.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("stage-orders_by_customer")).to_have_attribute("data-named", "true")
+    expect(page.get_by_test_id("cell-orders_by_customer-5")).to_be_in_viewport()
+
+
 def test_at_700_pixels_only_the_table_scrolls_and_its_first_column_stays(tab):
     panel, table = tab.get_by_test_id("stagehold-intervals"), tab.get_by_test_id("scrolling")
     panel.evaluate("(panel) => { panel.style.width = '700px'; }")
     cell(tab, FAILED, "orders_by_customer").click()
-    for name in ("summary", "intervals", "backfill", "growth", "recoveries", "facts"):
+    for name in ("summary", "intervals", "run-matrix", "backfill", "growth", "recoveries", "facts"):
         wide = tab.get_by_test_id(name).evaluate("(card) => [card.scrollWidth, card.clientWidth]")
         assert wide[0] <= wide[1], name
     assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth")

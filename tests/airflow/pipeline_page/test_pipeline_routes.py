@@ -27,7 +27,7 @@ from stagehold.model.standing import PartitionState
 pytestmark = pytest.mark.airflow
 
 API = f"/stagehold/api/dags/{PIPELINE}"
-PATHS = ("intervals", "history", "recoveries", "stale")
+PATHS = ("intervals", "history", "recoveries", "stale", "run-matrix")
 MOST_BYTES = 100_000
 
 
@@ -37,6 +37,7 @@ def ledger(synced_airflow, monkeypatch):
     monkeypatch.setattr(keeping, "QUICK_SECONDS", math.inf)
     monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._PAGES", KeptPages())
     monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._HISTORIES", KeptPages())
+    monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._MATRICES", KeptPages())
     with emptied_ledger() as ledger:
         yield ledger
 
@@ -223,7 +224,93 @@ def test_a_recovery_tells_what_was_not_computed_again(ledger, ask):
     assert one["failed_at"] < one["recovered_at"]
 
 
-@pytest.mark.parametrize("path", ["intervals", "history"])
+@pytest.fixture
+def five_runs(ledger):
+    """One that did all, one that found all but one stage done, one that failed, and two for what is blocked then."""
+    make_whole(ledger, day(0)).date_end(1)
+    again = MadeRun(ledger, day(0), "backfill", hours=2).begin()
+    again.attempt("top_orders", range(1))
+    again.end()
+    make_failed(ledger, day(1), "orders_by_customer", 5)
+    make_whole(ledger, day(2)).date_end(1)
+    blocked = MadeRun(ledger, day(2), "again", hours=2).begin()
+    blocked.attempt("shipping_priority", [3], state=PartitionState.BLOCKED, refused=("no nulls",), failure="refused")
+    blocked.fail()
+
+
+def squares_of(page):
+    return {run["run_id"]: {one["stage"]: one for one in run["squares"]} for run in page["runs"]}
+
+
+def run_id(number, name="scheduled"):
+    return f"{PIPELINE}/{name}__{day(number)}"
+
+
+def test_each_run_says_of_each_stage_what_it_did_and_what_that_spared(five_runs, ask):
+    page = ask("run-matrix")
+    squares = squares_of(page)
+    assert list(squares) == [run_id(2, "again"), run_id(2), run_id(1), run_id(0, "backfill"), run_id(0)]
+    assert (page["stages"][-1], page["following"], page["looked_at"]) == ("top_orders", None, 5)
+    assert {one["outcome"] for one in squares[run_id(0)].values()} == {"ran"}
+    reused = squares[run_id(0, "backfill")]
+    assert (reused["orders"]["outcome"], reused["orders"]["counts"]) == ("reused", {"reused": SPLITS})
+    assert (reused["orders"]["spared"], reused["orders"]["seconds"]) == (0.5 * SPLITS, 0.0)
+    # The made attempt says nothing of its data's being gone, so that the ledger takes it for lost.
+    assert reused["top_orders"]["counts"] == {"healed": 1, "ran": 1}
+    failed = squares[run_id(1)]
+    assert [one["outcome"] for one in failed.values()] == ["ran"] * 3 + ["failed", "none", "none"]
+    half = failed["orders_by_customer"]
+    assert (half["counts"], half["attempts"]) == ({"missing": SPLITS - 5, "ran": 5}, 1)
+    assert (half["cause"], half["failure"]) == ("recoverable failure, rule anything_else", FAILURE)
+    blocked = squares[run_id(2, "again")]["shipping_priority"]
+    assert blocked["outcome"] == "blocked"
+    assert blocked["counts"]["blocked"] == 1
+    assert blocked["counts"]["reused"] == SPLITS - 1
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"outcome": "blocked"}, [run_id(2, "again")]),
+        ({"outcome": "failed"}, [run_id(1)]),
+        ({"outcome": "reused"}, [run_id(2, "again"), run_id(0, "backfill")]),
+        ({"outcome": "reused", "stage": "top_orders"}, [run_id(2, "again")]),
+        ({"first": day(1), "last": day(1)}, [run_id(1)]),
+        ({"outcome": "ran", "last": day(0)}, [run_id(0, "backfill"), run_id(0)]),
+        ({"limit": 2, "before": run_id(1)}, [run_id(0, "backfill"), run_id(0)]),
+        ({"outcome": "held"}, []),
+    ],
+)
+def test_runs_are_sorted_out_on_the_server(five_runs, ask, query, expected):
+    assert list(squares_of(ask("run-matrix", **query))) == expected
+
+
+def test_runs_are_turned_page_by_page(five_runs, ask):
+    shown, before = [], {}
+    while True:
+        page = ask("run-matrix", limit=2, **before)
+        shown.append(list(squares_of(page)))
+        if page["following"] is None:
+            break
+        before = {"before": page["following"]}
+    assert [len(one) for one in shown] == [2, 2, 1]
+    assert len({one for page in shown for one in page}) == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "told"),
+    [
+        ({"outcome": "green"}, 422, "healed"),
+        ({"stage": "nowhere", "outcome": "ran"}, 404, "nowhere"),
+        ({"before": "never"}, 404, "never"),
+    ],
+)
+def test_a_question_about_runs_that_cannot_be_meant_is_refused(api, bearer, five_runs, query, status, told):
+    answer = api.get(f"{API}/run-matrix", headers=bearer("viewer"), params=query)
+    assert (answer.status_code, told in answer.text) == (status, True)
+
+
+@pytest.mark.parametrize("path", ["intervals", "history", "run-matrix"])
 def test_whoever_has_the_answer_as_it_is_is_told_so(api, bearer, ledger, path):
     make_whole(ledger, day(0))
     first = api.get(f"{API}/{path}", headers=bearer("viewer"))
@@ -240,7 +327,7 @@ def test_a_hundred_thousand_partitions_and_a_thousand_intervals_are_told_briefly
         make_whole(ledger, day(number))
     make_huge(ledger, day(999), 25_006)
     headers, taken = bearer("viewer"), []
-    for path in ("intervals", "history", "intervals", "history", "recoveries"):
+    for path in ("intervals", "history", "intervals", "history", "recoveries", "run-matrix"):
         began = time.perf_counter()
         answer = api.get(f"{API}/{path}", headers=headers)
         taken.append(time.perf_counter() - began)

@@ -18,14 +18,13 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
 )
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import AttemptState, Pin
+from stagehold.model.records import Pin
 from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.planning.task import region_lease
+from stagehold.run.lease.lost_attempts import works
 from stagehold.spec.pipeline import Pipeline
 
-UNBEGUN = (AttemptState.CREATED, AttemptState.SCHEDULED)  # of tries that have had no lease
 MOST_RUNS = 3  # that are named where a stage's partitions were made by several
 
 
@@ -60,7 +59,9 @@ def _row(
     for stage in facts.known.pipeline.stages:
         place = (interval, stage.id)
         own = [one for one in tries if one.region == regions[stage.name]]
-        standing, working = facts.standings[interval].get(stage.id), _works(interval, own, run, facts)
+        active = run is not None and run.active
+        working = works(facts.known.pipeline.name, interval, own, facts.leases, active=active)
+        standing = facts.standings[interval].get(stage.id)
         told = _cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0), active=working)
         cells.append(told)
     return IntervalRow(
@@ -111,17 +112,6 @@ def _cell(
     )
 
 
-def _works(interval: str, tries: Sequence[LastTries], run: NewestRun | None, facts: IntervalFacts) -> bool:
-    """Whether tries that have not ended go on: their run does, and they have their lease or wait for it. Whose lease is
-    over was lost.
-    """
-    if run is None or not run.active:
-        return False
-    begun = [one for one in tries if not ATTEMPT.is_terminal(one.state) and one.state not in UNBEGUN]
-    leases = {region_lease(facts.known.pipeline.name, interval, one.region) for one in begun}
-    return not begun or any(name == lease or name.startswith(f"{lease}/") for name in facts.leases for lease in leases)
-
-
 def _along(figures: Sequence[StateFigures]) -> Standing:
     """How a stage stands that is computed along with its reader, unless a larger attempt failed and it was stored."""
     counts: Counter[PartitionState] = Counter()
@@ -135,7 +125,7 @@ def _state(standing: Standing, tries: Sequence[LastTries], *, active: bool) -> S
     true = {
         StageStanding.RUNNING: active and any(not ATTEMPT.is_terminal(one.state) for one in tries),
         StageStanding.BLOCKED: bool(counts.get(PartitionState.BLOCKED)),
-        StageStanding.FAILED: any(_failed(one, active=active) for one in tries),
+        StageStanding.FAILED: any(one.failed(active=active) for one in tries),
         StageStanding.HELD: bool(counts.get(PartitionState.HELD)),
         StageStanding.DAMAGED: bool(counts.get(PartitionState.DAMAGED)),
         StageStanding.MISSING: not standing.recorded,
@@ -145,16 +135,9 @@ def _state(standing: Standing, tries: Sequence[LastTries], *, active: bool) -> S
     return next((state for state, is_so in true.items() if is_so), StageStanding.CONSUMABLE)
 
 
-def _failed(tries: LastTries, *, active: bool) -> bool:
-    """A try whose process died without a word stays unended; what is still at work has not failed."""
-    if ATTEMPT.is_terminal(tries.state):
-        return tries.state is not AttemptState.FINISHED
-    return not active
-
-
 def _failures(tries: Sequence[LastTries], *, active: bool) -> Iterator[TryFailure]:
     for one in tries:
-        if _failed(one, active=active):
+        if one.failed(active=active):
             yield TryFailure(tries=one.tries, cause=one.cause, failure=one.failure)
 
 

@@ -36,9 +36,12 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     StageComparison,
     Staleness,
 )
+from stagehold.airflow.pipeline_page.run_matrix_page import RunMatrixPage, run_matrix_page
 from stagehold.errors.request_errors import UnknownName
+from stagehold.model.standing import StageOutcome
 from stagehold.run.intervals.interval_differences import StageDifference, compare_intervals
 from stagehold.run.intervals.pinning import pin_intervals, released_before, unpin_intervals
+from stagehold.run.intervals.run_matrix import RunsAsked, run_matrix
 
 MOST_CELLS = 240  # of a page, so that its answer stays small however many stages there are
 LEAST_ROWS = 3
@@ -53,6 +56,7 @@ log = logging.getLogger(__name__)
 _PAGES = KeptPages[IntervalPage]()
 _HISTORIES = KeptPages[PipelineHistory]()
 _KEPT_RATES = KeptPages[GateRates]()
+_MATRICES = KeptPages[RunMatrixPage]()
 router = APIRouter(prefix="/api/dags/{dag_id}")
 
 
@@ -119,6 +123,34 @@ def compare(known: KnownDep, one: str, other: str) -> IntervalComparison:
     with answering():
         found = compare_intervals(known.pipeline, one, other, known.ledger)
         return IntervalComparison(one=one, other=other, stages=tuple(map(_comparison, found)))
+
+
+@router.get("/run-matrix", dependencies=[MAY_SEE_RUN], response_model=RunMatrixPage)
+def show_run_matrix(
+    known: KnownDep,
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
+    before: str | None = None,
+    outcome: StageOutcome | None = None,
+    stage: str | None = None,
+    first: date | None = None,
+    last: date | None = None,
+) -> Response:
+    """What the newest runs, or those that began before one, did about each stage: at most ``limit``, fewer of a
+    pipeline with many stages; those with such an ``outcome``, of that ``stage`` if it is given, for intervals from a
+    ``first`` to a ``last`` date. Whoever has the answer already, by its ETag, is told so with 304.
+    """
+    with answering():
+        dates = Asked(0, first=_midnight(first), end=_midnight(last, days=1))
+        asked = RunsAsked(_most(limit, known), before, outcome, stage, dates.reaches)
+        matrix = _MATRICES.page(
+            (known.dag_id, limit, before, outcome, stage, first, last),
+            known.seen,
+            lambda: run_matrix_page(known, run_matrix(known.pipeline, known.ledger, asked, known.goes_on)),
+            lambda: False,
+        )
+        assert matrix is not None, "only pages that are large are waited for"
+        return answer_unless_known(matrix, request)
 
 
 @router.get("/stale", dependencies=[MAY_SEE_RUN], response_model=Staleness)

@@ -14,7 +14,9 @@ from stagehold.ledger.database.rows import record_of
 from stagehold.ledger.database.schema import attempts, gate_results, partitions, runs
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Severity
 from stagehold.model.standing import PartitionState
+from stagehold.model.states import ATTEMPT
 
+UNBEGUN = (AttemptState.CREATED, AttemptState.SCHEDULED)  # of tries that have had no lease
 LONGEST_FAILURE = 300  # letters of a failure's text; the page of its run has all of it
 
 
@@ -35,6 +37,17 @@ class LastTries:
     @property
     def cause(self) -> str | None:
         return f"{self.failure_class} failure, rule {self.failure_rule}" if self.failure_class else None
+
+    @property
+    def going(self) -> bool:
+        """Whether they have begun and not ended, or nobody has said so."""
+        return not ATTEMPT.is_terminal(self.state) and self.state not in UNBEGUN
+
+    def failed(self, *, active: bool) -> bool:
+        """A try whose process died without a word stays unended; what is still at work has not failed."""
+        if ATTEMPT.is_terminal(self.state):
+            return self.state is not AttemptState.FINISHED
+        return not active
 
 
 class Intervals:

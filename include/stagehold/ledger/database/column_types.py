@@ -198,3 +198,20 @@ def _sqlite_bytes(element: bytes_of, compiler: SQLCompiler, **options: Any) -> s
 def _postgresql_bytes(element: bytes_of, compiler: SQLCompiler, **options: Any) -> str:
     files = compiler.process(element.clauses, **options)
     return f"coalesce((SELECT sum((file ->> 'bytes')::bigint) FROM json_array_elements({files}) AS file), 0)"
+
+
+class first_path(FunctionElement[str]):
+    """Where the first of the files in a `DataFiles` column lies, from its table; NULL of none."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(first_path, "sqlite")
+def _sqlite_first_path(element: first_path, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_extract({compiler.process(element.clauses, **options)}, '$[0].path')"
+
+
+@compiles(first_path, "postgresql")
+def _postgresql_first_path(element: first_path, compiler: SQLCompiler, **options: Any) -> str:
+    return f"({compiler.process(element.clauses, **options)} -> 0 ->> 'path')"

@@ -4,10 +4,11 @@ has not ended and whose lease is over is lost, whether anybody has said so in th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import overlap
 from stagehold.model.records import Attempt
@@ -15,7 +16,7 @@ from stagehold.model.states import ATTEMPT
 from stagehold.plan.restart.rules import WORKER_LOST
 from stagehold.plan.split.shares import share_of
 from stagehold.run.lease.lease_holder import described
-from stagehold.run.planning.task import lease_of
+from stagehold.run.planning.task import lease_of, region_lease
 
 LOST = "lost"  # in place of a state, for people
 NOT_RENEWED = "its lease, which nobody renewed"
@@ -54,6 +55,19 @@ def _loss(attempt: Attempt, attempts: Iterable[Attempt], ledger: Ledger) -> Loss
         return Loss(NOT_RENEWED, lease.expires_at)
     follower = _follower(attempt, attempts)
     return Loss(described(lease.holder), follower.started_at if follower else lease.expires_at)
+
+
+def works(pipeline: str, interval: str, tries: Sequence[LastTries], leases: Collection[str], *, active: bool) -> bool:
+    """Whether tries of a run that have not ended go on: the run does, and they have their lease or wait for it.
+
+    :param leases: the names of those that somebody has.
+    :param active: the run goes on.
+    """
+    if not active:
+        return False
+    begun = [one for one in tries if one.going]
+    own = {region_lease(pipeline, interval, one.region) for one in begun}
+    return not begun or any(name == lease or name.startswith(f"{lease}/") for name in leases for lease in own)
 
 
 def _follower(attempt: Attempt, attempts: Iterable[Attempt]) -> Attempt | None:

@@ -5,6 +5,7 @@
 
 import { clock } from "../formats.js";
 import { html, Legend, LegendItem, Loading, Muted, Panel, Pressable, RunLink, SmallButton } from "../ui.js";
+import { breakable, Head, useRoving } from "./grid_parts.js";
 import {
   isReused,
   recorded,
@@ -19,67 +20,10 @@ import { PIN, PinMark, Pinning } from "./pinning.js";
 import { StageFacts } from "./stage_facts.js";
 import { FOCUSED, StageSquare, StaleMark, StateMark, VerdictMark } from "./stage_square.js";
 
-const { Fragment, useRef, useState } = globalThis.React;
+const { Fragment, useState } = globalThis.React;
 const { Box, Button, Flex, Text } = globalThis.ChakraUI;
 
 const FIRST_COLUMN = "176px";
-/** @type {Record<string, [number, number]>} */
-const STEPS = { ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0] };
-
-/**
- * @param {number} number
- * @param {number} count
- */
-const within = (number, count) => Math.min(Math.max(number, 0), count - 1);
-
-// Where a key leads from a place in so many rows and columns; null if it is none of ours.
-/**
- * @param {KeyboardEvent} event
- * @param {number[]} place
- * @param {number[]} size
- */
-function placeAfter(event, [row, column], [rows, columns]) {
-  if (event.key === "Home") return [event.ctrlKey ? 0 : row, 0];
-  if (event.key === "End") return [event.ctrlKey ? rows - 1 : row, columns - 1];
-  const step = STEPS[event.key];
-  return step ? [within(row + step[0], rows), within(column + step[1], columns)] : null;
-}
-
-// One button at a time can be reached by Tab; it is the one that had the focus last.
-/** @typedef {ReturnType<typeof useRoving>} Roving */
-
-/**
- * @param {number} rows
- * @param {number} columns
- */
-function useRoving(rows, columns) {
-  const [place, setPlace] = useState([0, 0]);
-  const table = useRef(/** @type {HTMLElement | null} */ (null));
-  const shown = [within(place[0], rows), within(place[1], columns)];
-  /** @param {number[]} next */
-  const go = (next) => {
-    setPlace(next);
-    /** @type {HTMLElement | null | undefined} */
-    const button = table.current?.querySelector(`[data-place="${next.join(",")}"]`);
-    button?.focus();
-  };
-  return {
-    at: (/** @type {number} */ row, /** @type {number} */ column) => ({
-      "data-place": `${row},${column}`,
-      onFocus: () => setPlace([row, column]),
-      tabIndex: row === shown[0] && column === shown[1] ? 0 : -1,
-    }),
-    onKeyDown: (/** @type {KeyboardEvent & { target: HTMLElement }} */ event) => {
-      const from = /** @type {HTMLElement | null} */ (event.target.closest("[data-place]"))?.dataset.place;
-      const next = from && placeAfter(event, from.split(",").map(Number), [rows, columns]);
-      if (!next) return;
-      event.preventDefault();
-      go(next);
-    },
-    table,
-  };
-}
-
 // Keys of a range, oldest first, from the rows at its two ends.
 /**
  * @param {Api.IntervalRow[]} rows
@@ -141,17 +85,6 @@ const IntervalName = (props) => html`
     <//>
   <//>`;
 
-// Long names break where their words do.
-/** @param {string} name */
-const breakable = (name) => name.split(/(?<=[_./-])/).flatMap((part) => [part, html`<wbr key=${part} />`]);
-
-/** @param {{ children: Content } & Rest} props */
-const Head = ({ children, ...rest }) => html`
-  <${Box} as="th" bg="bg" color="fg.muted" fontSize="xs" fontWeight="semibold" px="2" py="2" scope="col"
-    textAlign="start" verticalAlign="bottom" ...${rest}>
-    ${children}
-  <//>`;
-
 /** @param {{ columns: Api.StageColumn[] }} props */
 const Heads = ({ columns }) => html`
   <thead>
@@ -171,7 +104,8 @@ const Heads = ({ columns }) => html`
  * @typedef {{ page: Api.IntervalPage, columns: Api.StageColumn[], stale: Api.Staleness | null }} OfTable
  * @typedef {{ row: Api.IntervalRow, index: number, chosen: boolean, open: string | null }} OfRow
  * @typedef {{ onOpen: (stage: string) => void, onChoose: (event: MouseEvent) => void }} Pressed
- * @param {OfTable & OfRow & Pressed & { roving: Roving }} props of which `open` is the stage whose facts are shown
+ * @param {OfTable & OfRow & Pressed & { roving: import("./grid_parts.js").Roving }} props of which `open`
+ *   is the stage whose facts are shown
  */
 function Row({ page, columns, row, stale, index, roving, chosen, open, onOpen, onChoose }) {
   const { interval } = row;

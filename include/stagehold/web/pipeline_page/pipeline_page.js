@@ -11,10 +11,12 @@ import { Backfill } from "./backfill.js";
 import { Checkpoints } from "./checkpoints.js";
 import { Comparison } from "./comparison.js";
 import { GateRates } from "./gate_rates.js";
+import { useTurns } from "./grid_parts.js";
 import { GrowthCharts } from "./growth_charts.js";
 import { IntervalFilters } from "./interval_filters.js";
 import { IntervalGrid } from "./interval_grid.js";
 import { Recoveries } from "./recoveries.js";
+import { RunMatrix } from "./run_matrix.js";
 import { Savepoints } from "./savepoints.js";
 import { Summary } from "./summary.js";
 
@@ -30,27 +32,21 @@ const hurries = (page) => page.intervals.some((row) => row.run?.active);
 const stampOf = (page) =>
   [page.total, ...page.intervals.map((row) => `${row.interval} ${row.run?.run_id} ${row.run?.state}`)].join("|");
 
-// The page of intervals before each of `steps`' last; what was there stays until the next one comes.
+// A page of intervals; what was there stays until the next one comes.
 /**
  * @param {string} dagId
  * @param {import("../url_state.js").Said} asked
  */
 function useIntervals(dagId, asked) {
   const key = `${dagId} ${JSON.stringify(asked)}`;
-  const [turned, setTurned] = useState({ key, steps: /** @type {string[]} */ ([]) });
-  const steps = turned.key === key ? turned.steps : [];
-  const setSteps = (/** @type {string[]} */ next) => setTurned({ key, steps: next });
-  const before = steps.at(-1) ?? null;
+  const { before, newer, older } = useTurns(key);
   const query = before === null ? asked : { ...asked, before };
   const ask = (/** @type {import("../api.js").Tag} */ known) => fetchIntervals(dagId, query, known);
   const { found, ...rest } = usePolled(`${key} ${before}`, ask, hurries);
   const last = useRef(/** @type {Api.IntervalPage | null} */ (null));
   if (found !== null) last.current = found;
   const page = last.current?.dag_id === dagId ? last.current : null;
-  const following = page?.following;
-  const older = following ? () => setSteps([...steps, following]) : null;
-  const newer = steps.length > 0 ? () => setSteps(steps.slice(0, -1)) : null;
-  return { before, page, newer, older, turning: found === null, ...rest };
+  return { before, page, newer, older: older(page?.following), turning: found === null, ...rest };
 }
 
 /** @param {Api.Staleness} stale */
@@ -102,6 +98,7 @@ function PipelinePage({ dagId }) {
         html`
           <${Comparison} dagId=${dagId} key="${range.first} ${range.last}" one=${range.first} other=${range.last} />`
       }
+      <${RunMatrix} dagId=${dagId} dates=${asked} />
       <${Backfill} dagId=${dagId} key=${dagId} onStarted=${started} page=${page} range=${range} />
       <${Checkpoints} dagId=${dagId} />
       <${Savepoints} dagId=${dagId} />

@@ -297,6 +297,19 @@ declare namespace Api {
 
   type Making = "pending" | "made" | "failed";
 
+  interface MatrixRun {
+    run_id: string;
+    interval: string;
+    launcher: string;
+    state: RunState;
+    active: boolean;
+    started_at: string;
+    ended_at: string | null;
+    seconds: number;
+    spared: number;
+    squares: RunSquare[];
+  }
+
   type Need = "blocked" | "failed" | "suspended" | "incomplete";
 
   interface NewBackfill {
@@ -613,6 +626,27 @@ declare namespace Api {
     archived: boolean;
   }
 
+  interface RunMatrixPage {
+    dag_id: string;
+    pipeline: string;
+    stages: string[];
+    runs: MatrixRun[];
+    following: string | null;
+    looked_at: number;
+    looked: Looked;
+  }
+
+  interface RunSquare {
+    stage: string;
+    outcome: StageOutcome;
+    counts: Partial<Record<StageOutcome, number>>;
+    attempts: number;
+    seconds: number;
+    spared: number;
+    cause: string | null;
+    failure: string | null;
+  }
+
   type RunState =
     | "created"
     | "running"
@@ -796,6 +830,20 @@ declare namespace Api {
     rows: (number | null)[];
     bytes: (number | null)[];
   }
+
+  type StageOutcome =
+    | "running"
+    | "blocked"
+    | "failed"
+    | "held"
+    | "damaged"
+    | "missing"
+    | "healed"
+    | "ran"
+    | "judged"
+    | "reused"
+    | "released"
+    | "none";
 
   interface StagePart {
     stage: string;
