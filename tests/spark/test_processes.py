@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -138,10 +137,14 @@ def test_a_process_knows_itself() -> None:
 
 
 def test_the_log_of_the_start_before_is_kept(tmp_path: Path) -> None:
-    for text in ("first", "second", "third"):
-        command = [sys.executable, "-c", f"print({text!r})"]
-        start_process(command, environment=os.environ, folder=tmp_path, log=tmp_path / "log").wait()
-        time.sleep(0.01)
+    """Started from a Python of its own: what other tests load into this one may write into the logs of its children."""
+    code = (
+        "import os, pathlib, sys; from stagehold.spark.processes import start_process; "
+        f"folder = pathlib.Path({str(tmp_path)!r}); "
+        "[start_process([sys.executable, '-c', f'print({text!r})'], environment=os.environ, folder=folder, "
+        "log=folder / 'log').wait() for text in ('first', 'second', 'third')]"
+    )
+    run_python(["-c", code])
     assert [(tmp_path / name).read_text() for name in ("log", "log.1")] == ["third\n", "second\n"]
 
 
