@@ -298,6 +298,25 @@ def test_nothing_is_cached_that_the_next_session_would_find(spark, watch):
     assert sorted(row.id for row in settled.collect()) == [2, 3]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM low JOIN most ON id = highest",
+        "SELECT id FROM low WHERE id IN (SELECT highest FROM most)",
+        "SELECT m.highest AS id FROM most m, low l, most n WHERE m.highest = l.id AND n.highest = l.id",
+        "WITH low AS (SELECT * FROM low) SELECT max(id) AS id FROM low JOIN both USING (id)",
+    ],
+)
+def test_a_view_is_found_beside_views_that_were_made_of_it(spark, watch, query):
+    rows = spark.range(9)
+    with watch.calling("s", [rows]) as call:
+        rows.where("id < 4").createOrReplaceTempView("low")
+        spark.sql("CREATE TEMP VIEW most AS SELECT max(id) AS highest FROM low")
+        spark.sql("SELECT id FROM low JOIN most ON id <= highest").createOrReplaceTempView("both")
+        found = call.bound(spark.sql(query))
+    assert [row.id for row in found.collect()] == [3]
+
+
 def test_a_view_is_found_where_case_matters(spark, watch):
     rows = spark.range(3)
     with watch.calling("s", [rows]) as call:

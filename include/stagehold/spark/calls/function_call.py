@@ -44,7 +44,9 @@ _REFUSED = {
     Habit.SETS: "a module {touch} at its top, where it would be so for all stages. Declare it with `spark:` of the "
     "stage or pipeline, which is in their keys",
 }
-_numbers = count(1)  # one name is never given twice in a process: a plan may hold plans of earlier calls
+# One name is never given twice in a process: a plan may hold plans of earlier calls, and the server forgets each name
+# that a part of a plan brought along once it has read that part.
+_numbers = count(1)
 
 
 _SET_BACK = (
@@ -184,14 +186,14 @@ class Names:
         self.reads: dict[tuple[ReadKind, str], str] = {}  # what is read beside the inputs, with its line if it is known
         self.places: dict[int, str] = {}  # the line that made a plan, by the plan's id
         self.late = False  # whether a name was used that only the server can look up
-        self._views: dict[str, tuple[str, Any]] = {}
+        self._views: dict[str, Any] = {}  # the plan of each
         self._functions: dict[
             str, list[tuple[int, str, str]]
         ] = {}  # plans from an id on, what the name means, its name
 
     def give(self, name: str, relation: Any, *, is_global: bool = False) -> None:
         """Have a name stand for a plan, which is bound from now on."""
-        self._views[view_key(name, is_global=is_global)] = (f"{PREFIX}{next(_numbers)}", relation)
+        self._views[view_key(name, is_global=is_global)] = relation
 
     def take(self, name: str, *, is_global: bool = False) -> None:
         self._views.pop(view_key(name, is_global=is_global), None)
@@ -221,8 +223,7 @@ class Names:
         key = identifier_key(identifier)
         if key not in self._views:
             return None
-        _, plan = self._views[key]
-        return Relation(subquery_alias=SubqueryAlias(input=plan, alias=key.rpartition(".")[2]))
+        return Relation(subquery_alias=SubqueryAlias(input=self._views[key], alias=key.rpartition(".")[2]))
 
     def bind(self, message: Any, plan: int = 0) -> None:
         """Put into a message, which is changed, what its names mean: views now, functions when ``plan`` was made."""
@@ -290,7 +291,8 @@ class Names:
         self._note_tables(text)
         text = with_functions(text, self._called(relation.common.plan_id))
         (relation.with_relations.root if wrapped else relation).sql.query = text
-        used = {name: alias for name, alias, _ in self._named_in(text)}
+        named = names_in(text) if self._views else frozenset()
+        used = {name: f"{PREFIX}{next(_numbers)}" for name in self._views if name in named}
         if not used:
             return
         if not wrapped:
@@ -302,13 +304,8 @@ class Names:
 
         wrapped.root.sql.query = with_views(text, used)
         for name, alias in used.items():
-            plan = self._views[name][1]
-            wrapped.references.append(Relation(subquery_alias=SubqueryAlias(input=plan, alias=alias)))
-
-    def _named_in(self, text: str) -> Iterator[tuple[str, str, Any]]:
-        if self._views:
-            found = names_in(text)
-            yield from ((name, alias, plan) for name, (alias, plan) in self._views.items() if name in found)
+            reference = SubqueryAlias(input=self._views[name], alias=alias)
+            wrapped.references.append(Relation(subquery_alias=reference))
 
     def _note_tables(self, text: str) -> None:
         made = {*views_in(text), *self._views}
