@@ -41,6 +41,7 @@ class Reading(StrEnum):
     CTE = "WITH"
     IN_CAPITALS = "spark.table in capitals"
     ARGUMENT = "spark.sql with the frame as an argument"
+    BESIDE = "a query that also names a view which was made of it"
 
 
 class Afterwards(StrEnum):
@@ -71,7 +72,10 @@ class View(Unary, Habit):
         child = self.child.spark(script)
         session, name = self.way.of(child), named(script, self.name, once=self.naming.is_once)
         script.define(self._naming(session, child, name))
-        made = script.add(self._reading(session, child, f"global_temp.{name}" if self.naming.is_global else name))
+        read = f"global_temp.{name}" if self.naming.is_global else name
+        if self.reading is Reading.BESIDE:
+            script.define((f'{session}.sql("CREATE OR REPLACE TEMP VIEW of_it AS SELECT count(*) FROM {read}")',))
+        made = script.add(self._reading(session, child, read))
         script.define(self._afterwards(session, child, name))
         return made
 
@@ -99,6 +103,9 @@ class View(Unary, Habit):
                 )
             case Reading.ARGUMENT:
                 return f'{session}.sql("SELECT * FROM {{given}} WHERE {condition}", given={child})'
+            case Reading.BESIDE:
+                beside = "EXISTS (SELECT 1 FROM of_it)"
+                return f'{session}.sql("SELECT * FROM {name} WHERE ({condition}) AND {beside}")'
             case Reading.QUERY:
                 return f'{session}.sql("SELECT * FROM {name} WHERE {condition}")'
 
