@@ -3,13 +3,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.made_records import partition_record
 
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnapshot
 from stagehold.checkpoints.restore import ALLOW_FLAG, Misfit, require_restorable, restore_plan
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.errors import RestoreRefused
 from stagehold.model.keys.key_groups import default_max_parallelism
-from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.records import Cell
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.standing import PartitionState
@@ -51,22 +52,7 @@ def pipeline(*stages):
 
 
 def record(stage, partition, state=PartitionState.CONSUMABLE):
-    return PartitionRecord(
-        Cell("sample", stage, "2026-01-01"),
-        partition,
-        state,
-        "run",
-        "attempt",
-        1,
-        0,
-        "table",
-        3,
-        (),
-        10,
-        "print",
-        "key",
-        NOW,
-    )
+    return partition_record(partition, Cell("sample", stage, "2026-01-01"), state=state)
 
 
 def taken(built, **finished):

@@ -10,10 +10,11 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 from tests.ledger.samples import CELL, START, gate_result, record, run
+from tests.made_records import acceptance
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState, CheckpointTrigger
-from stagehold.model.records import Acceptance, Attempt, AttemptState, Fact, PartitionCount, Restore, Run
+from stagehold.model.records import Attempt, AttemptState, Fact, PartitionCount, Restore, Run
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import ATTEMPT, RUN, AttemptEvent, RunEvent
@@ -125,11 +126,7 @@ steps = st.one_of(
     st.builds(lambda one: lambda ledger, number: ledger.restores.fulfil(asked(one)), RUNS),
     st.just(lambda ledger, number: ledger.partition_counts.decide(PartitionCount(CELL, number, number, START))),
     st.just(lambda ledger, number: ledger.positions.take_anew(CELL, "run-1", VersionsRead(None, number))),
-    st.just(
-        lambda ledger, number: ledger.acceptances.record(
-            [Acceptance("sales", None, "joined", "old", str(number), "me", "why", START)]
-        )
-    ),
+    st.just(lambda ledger, number: ledger.acceptances.record([acceptance(accepted=str(number))])),
 )
 
 

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from tests.chronicle.compacting import LATER, DaysAgo, DyingFiles, whole
 from tests.ledger.samples import START, everywhere, gate_result, pin, record, run, waiver
+from tests.made_records import acceptance
 
 from stagehold.chronicle.chronicle import LakeChronicle, read_chronicle, read_from
 from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
@@ -19,11 +20,11 @@ from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_ledger
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.fact_lines import to_lines
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Acceptance, Fact, GateResult, PartitionRecord, Run, RunState
+from stagehold.model.records import Fact, GateResult, PartitionRecord, Run, RunState
 
 pytestmark = pytest.mark.slow
 
-WORD = Acceptance("sales", None, "joined", "old", "new", "me", "why", START)
+WORD = acceptance()
 
 
 @pytest.fixture(params=["tmp_path", "s3_lake"])

@@ -8,6 +8,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.ledger.samples import CELL, START, attempt, gate_result, pin, record, run
+from tests.made_records import acceptance
 
 from stagehold.chronicle.missing_facts import (
     LakeKnowledge,
@@ -20,7 +21,6 @@ from stagehold.chronicle.missing_facts import (
 )
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
 from stagehold.model.records import (
-    Acceptance,
     AttemptState,
     Cell,
     Fact,
@@ -238,7 +238,7 @@ def test_a_run_that_began_anew_after_an_old_ledger_says_that_it_ended_goes_on():
 
 def test_words_of_acceptance_come_in_the_order_of_the_file_that_replaced_others():
     """A compaction that dies may leave any of the files that it replaced; they are told before its own."""
-    first, second = (Acceptance("sales", None, "joined", "old", code, "me", "why", START) for code in ("4", "5"))
+    first, second = (acceptance(accepted=code) for code in ("4", "5"))
     assert missing([], [second, first, second]) == [first, second]
     assert missing([], [first, first, second]) == [first, second]
 

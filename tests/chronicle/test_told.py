@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.ledger.samples import record
+from tests.made_records import acceptance
 
 from stagehold.chronicle import chronicle
 from stagehold.chronicle.chronicle import LakeChronicle, facts_told, records_told
@@ -15,7 +16,7 @@ from stagehold.model.source_position import VersionsRead
 
 
 def word(reason: str) -> Acceptance:
-    return Acceptance("p", None, "s", "old", "new", "ann", reason, datetime.now(UTC))
+    return acceptance(reason=reason)
 
 
 def position(version: int) -> TakenPosition:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 from deltalake import DeltaTable
 from tests.lake.paper_table import INTERVAL, write_file
+from tests.made_records import partition_record
 
 from stagehold.lake.quarantine import bring_up_to_date
 from stagehold.model.records import QUARANTINE, Cell, PartitionRecord, StatePart
-from stagehold.model.standing import PartitionState
 
 
 @pytest.fixture
@@ -23,11 +22,7 @@ def records(tmp_path):
 def record(uri: str, partition: int) -> PartitionRecord:
     aside = write_file(uri, "attempt", 1, partition, [("bad", partition)])
     part = StatePart(QUARANTINE, aside, 1, "aside", 2, 128, "")
-    return PartitionRecord(
-        cell=Cell("p", "t", INTERVAL), partition=partition, state=PartitionState.CONSUMABLE, run_id="r",
-        attempt_id="attempt", epoch=1, wave=1, table=uri, version=1, files=(), rows=9, fingerprint="data",
-        compute_key="key", recorded_at=datetime.now(UTC), kept=(part,),
-    )  # fmt: skip
+    return partition_record(partition, Cell("p", "t", INTERVAL), table=uri, kept=(part,))
 
 
 def shown(uri: str) -> list[int]:

@@ -6,12 +6,13 @@ import multiprocessing
 import os
 import pickle
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from io import BytesIO
 from multiprocessing.context import BaseContext
 from typing import Any
 
 from pyspark.cloudpickle import CloudPickler
+from tests.made_records import CELL, START, partition_record
 
 from stagehold.errors import StageholdError
 from stagehold.ledger.database.engine import Database
@@ -33,7 +34,6 @@ from stagehold.model.records import (
     StageVerdict,
     Waiver,
 )
-from stagehold.model.standing import PartitionState
 from stagehold.model.states import AttemptEvent, RunEvent
 
 RUN_ENDS = {  # what happens to a run that goes on, and which state that leads to
@@ -48,8 +48,6 @@ ATTEMPT_ENDS = {
     AttemptState.FAILED: (AttemptEvent.FAIL,),
     AttemptState.CANCELED: (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED),
 }
-CELL = Cell("sales", "joined", "2024-01-01")
-START = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
 def run(
@@ -68,7 +66,6 @@ def attempt(epoch: int = 1, *, run_id: str = "run-1", interval: str = "2024-01-0
 
 def record(partition: int, *, cell: Cell = CELL, epoch: int = 1, **facts: Any) -> PartitionRecord:
     given: dict[str, Any] = {
-        "state": PartitionState.CONSUMABLE,
         "run_id": "run-1",
         "attempt_id": f"run-1.joined.{epoch}",
         "wave": 0,
@@ -77,10 +74,8 @@ def record(partition: int, *, cell: Cell = CELL, epoch: int = 1, **facts: Any) -
         "files": (DataFile(f"_data/{epoch}/0/_partition={partition}/part-0.parquet", 1000, 10),),
         "rows": 10,
         "fingerprint": f"fingerprint of {partition}",
-        "compute_key": "key",
-        "recorded_at": START,
     }
-    return PartitionRecord(cell=cell, partition=partition, epoch=epoch, **(given | facts))
+    return partition_record(partition, cell, epoch=epoch, **(given | facts))
 
 
 def checkpoint(number: int, *, run_id: str = "run-1") -> CheckpointRecord:

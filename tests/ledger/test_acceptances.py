@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.ledger.samples import CELL, START, record
+from tests.ledger.samples import CELL, record
+from tests.made_records import acceptance
 
-from stagehold.model.records import Acceptance, Cell
+from stagehold.model.records import Cell
 
-WORD = Acceptance("sales", None, "joined", "old", "new", "ann", "only a log line", START)
+WORD = acceptance()
 
 
 def test_words_hold_for_their_interval_or_for_all_by_stage_in_order(ledger):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.ledger.samples import CELL, START, attempt, gate_result, pin, record, run, stage_verdict, waiver
+from tests.made_records import acceptance
 
 from stagehold.ledger import Ledger
 from stagehold.model.backfill import Backfill, BackfillChoice, Only, OrderedInterval, PlannedCell, WorkOrder
-from stagehold.model.records import Acceptance, Fact, PartitionCount, Restore, TakenPosition
+from stagehold.model.records import Fact, PartitionCount, Restore, TakenPosition
 from stagehold.model.source_position import VersionsRead
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 
@@ -22,7 +23,7 @@ BACKFILL = Backfill(
     intervals=(OrderedInterval("2024-01-01", ORDER),),
     cells=(PlannedCell("2024-01-01", "joined", ((0, 3), (7, 7))),),
 )
-WORD = Acceptance("sales", None, "joined", "old", "new", "me", "a comment", START)
+WORD = acceptance()
 
 
 def fill(ledger: Ledger) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pytest
+from tests.made_records import partition_record
 from tests.plan.resume.situations import (
     CHAIN,
     DECISIONS,
@@ -190,22 +190,7 @@ MISSING = Made(Action.RUN, "never computed", None)
 
 
 def record(partition: int, state: PartitionState) -> PartitionRecord:
-    return PartitionRecord(
-        cell=Cell("pipe", "one", "day"),
-        partition=partition,
-        state=state,
-        run_id="run",
-        attempt_id="attempt",
-        epoch=1,
-        wave=0,
-        table="table",
-        version=1,
-        files=(),
-        rows=1,
-        fingerprint="",
-        compute_key="key",
-        recorded_at=datetime(2026, 11, 21, tzinfo=UTC),
-    )
+    return partition_record(partition, Cell("pipe", "one", "day"), state=state)
 
 
 def planned(made: list[Made], failed: bool = False) -> BackfillPlan:

@@ -3,16 +3,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.ledger.samples import START, record
+from tests.ledger.samples import record
+from tests.made_records import acceptance
 
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import Acceptance
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import acceptance_of, code_to_accept
 
 
 def word(recorded, accepted, who="ann"):
-    return Acceptance("sales", None, "joined", recorded, accepted, who, "it is", START)
+    return acceptance(recorded, accepted, accepted_by=who)
 
 
 def made_by(code, partition=0, **facts):

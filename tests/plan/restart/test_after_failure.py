@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.ledger.samples import attempt
+from tests.made_records import partition_record
 from tests.plan.resume.situations import forward, gather, source, stage
 
-from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell, PartitionRecord
-from stagehold.model.standing import PartitionState
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell
 from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, last_failure, may_fall_back
 from stagehold.plan.restart.rules import FENCED, RULES
 from stagehold.plan.split.regions import sources_within, stage_regions
@@ -105,22 +105,7 @@ def attempts(text, *, rule=None, epoch=1):
 
 
 def record(partition, attempt, run_id):
-    return PartitionRecord(
-        cell=Cell("p", "s", "i"),
-        partition=partition,
-        state=PartitionState.CONSUMABLE,
-        run_id=run_id,
-        attempt_id=attempt,
-        epoch=1,
-        wave=1,
-        table="t",
-        version=1,
-        files=(),
-        rows=1,
-        fingerprint="f",
-        compute_key="k",
-        recorded_at=START,
-    )
+    return partition_record(partition, Cell("p", "s", "i"), attempt_id=attempt, run_id=run_id)
 
 
 # attempts of the run, who made partitions 0, 1, 2 ... ("*": another run) -> those that do not count any more

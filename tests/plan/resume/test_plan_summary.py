@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 from tests.ledger.samples import record
+from tests.made_records import partition_record
 from tests.plan.resume.situations import DECISIONS
 
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Cell, PartitionRecord
-from stagehold.model.standing import PartitionState
+from stagehold.model.records import Cell
 from stagehold.plan.grounds.reasons import Detail, Places, because
 from stagehold.plan.resume.decisions import Action, ResumePlan, ReuseDecision, RunDecision
 from stagehold.plan.resume.plan_summary import Estimate, estimate, explain, recorded_seconds
@@ -17,10 +17,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def recorded(stage, partition, seconds):
-    facts = {"rows": 1, "fingerprint": "", "compute_key": "", "recorded_at": START, "seconds": seconds}
-    return PartitionRecord(
-        Cell("sample", stage, "i"), partition, PartitionState.CONSUMABLE, "run", "x", 1, 1, "t", 1, (), **facts
-    )
+    return partition_record(partition, Cell("sample", stage, "i"), seconds=seconds)
 
 
 def test_the_newest_time_of_a_partition_counts_and_an_adopted_one_has_none():

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.made_records import partition_record
 from tests.plan.resume.situations import (
     altered,
     changed,
@@ -41,10 +42,7 @@ def kept(
     partition: int, partitions: int, *, rows: int = 1, most: int = MOST, epoch: int = 1, **facts
 ) -> PartitionRecord:
     part = StatePart("seen", (DataFile(f"f{partition}", 9, rows),), rows, f"s{partition}", partitions, most, began="")
-    made = PartitionRecord(
-        Cell("p", "s", "monday"), partition, PartitionState.CONSUMABLE, "r", "a", epoch, 1, "t", 1, (), 0, "f", "k", NOW
-    )
-    return replace(made, kept=(part,), **facts)
+    return partition_record(partition, Cell("p", "s", "monday"), epoch=epoch, kept=(part,), **facts)
 
 
 def all_of(partitions: int, **facts) -> list[PartitionRecord]:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from deltalake import DeltaTable
 from sqlalchemy import delete, update
+from tests.made_records import savepoint_request
 from tests.run.clearing.nights import PARTITIONS, STAGES, Nights
 
 from stagehold.lake.available import missing_files
@@ -14,7 +15,6 @@ from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import checkpoints
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
@@ -31,7 +31,7 @@ def nights(tmp_path):
 
 
 def create(nights: Nights, name: str = "kept") -> Savepoint:
-    asked = SavepointRequest(name, f"r.{DAY}", False, "ann", "", datetime.now(UTC))
+    asked = savepoint_request(name, f"r.{DAY}")
     return create_savepoint(asked, nights.pipeline, nights.workplace)
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.made_records import savepoint_request
 from tests.run.clearing.nights import PARTITIONS, STAGES, Nights
 
 from stagehold.errors import CopyRefused, ExportUnusable, PartitionDataMissing, SavepointTaken
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.store.files import files_at
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_copies import export_savepoint, import_savepoint
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
@@ -32,9 +31,7 @@ def silent(line: str) -> None:
 def nights(tmp_path):
     made = Nights(tmp_path / "origin")
     made.run(DAY)
-    create_savepoint(
-        SavepointRequest(NAME, f"r.{DAY}", False, "ann", "", datetime.now(UTC)), made.pipeline, made.workplace
-    )
+    create_savepoint(savepoint_request(NAME, f"r.{DAY}"), made.pipeline, made.workplace)
     return made
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
+from tests.made_records import savepoint_request
 from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PARTITIONS, PIPELINE, RIGHT, RUN, PaperRun
 
 from stagehold.errors import InvalidArgument, NothingToSave, RunSuspended, SavepointFailed, SavepointTaken
@@ -30,7 +31,7 @@ NAME = "before-the-fix"
 
 
 def wish(name: str = NAME, *, stop: bool = False, run_id: str = RUN) -> SavepointRequest:
-    return SavepointRequest(name, run_id, stop, "ann", "to be sure", datetime.now(UTC))
+    return savepoint_request(name, run_id, stop=stop)
 
 
 def create(run: PaperRun, **options: object) -> Savepoint:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
+from tests.made_records import savepoint_request
 from tests.run.clearing.nights import STAGES, Nights
 from tests.run.protocol.stepper import Stepper
 
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
@@ -108,7 +106,7 @@ def test_at_once_an_output_goes_as_soon_as_its_readers_have_finished(tmp_path):
 def test_at_once_what_a_checkpoint_pointed_to_goes_when_that_is_gone(tmp_path):
     nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
     nights.begin(DAYS[0], "drafts").go_to("its end")
-    asked = SavepointRequest("early", f"r.{DAYS[0]}", False, "ann", "", datetime.now(UTC))
+    asked = savepoint_request("early", f"r.{DAYS[0]}")
     made = create_savepoint(asked, nights.pipeline, nights.workplace)
     nights.begin(DAYS[0], "edits").go_to("its end")
     assert nights.states(DAYS[0])["drafts"] == RELEASED
@@ -125,7 +123,7 @@ def test_at_once_what_is_released_while_garbage_is_collected_stays_for_its_savep
     nights = Nights(tmp_path, ReleasePolicy.AT_ONCE)
     nights.run(DAYS[1])  # something to forget
     nights.begin(DAYS[0], "drafts").go_to("its end")
-    asked = SavepointRequest("early", f"r.{DAYS[0]}", False, "ann", "", datetime.now(UTC))
+    asked = savepoint_request("early", f"r.{DAYS[0]}")
     create_savepoint(asked, nights.pipeline, nights.workplace)
     collecting = Stepper(nights.collect)
     for _ in range(place):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import duckdb
 import pytest
 from deltalake import DeltaTable
+from tests.made_records import savepoint_request
 from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.equipment.workplace import Workplace
@@ -77,7 +75,7 @@ def test_what_a_savepoint_points_to_is_vacuumed_by_nobody(tmp_path, spark_remote
     project = SmallProject.make(tmp_path, spark_remote, JOBS)
     pipeline = project.pipeline("kept", STAGES)
     project.run(pipeline, "first")
-    asked = SavepointRequest("kept", "first", False, "ann", "", datetime.now(UTC))
+    asked = savepoint_request("kept", "first")
     with open_ledger(project.settings) as ledger:
         place = Workplace(ledger, project.settings, print, SparkEngine(project.settings, print), Faults(tmp_path, ""))
         made = create_savepoint(asked, pipeline, place)

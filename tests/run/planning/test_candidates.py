@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.made_records import savepoint_request
 from tests.run.clearing.nights import PIPELINE, Nights
 
 from stagehold.errors import NoSnapshot
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import PartitionRecord
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.planning.candidates import Candidates
@@ -28,7 +28,7 @@ def nights(tmp_path):
     nights = Nights(tmp_path, retained=9)
     nights.run(DAY, "a")
     nights.run(DAY, "b")
-    asked = SavepointRequest("kept", f"b.{DAY}", False, "ann", "", datetime.now(UTC))
+    asked = savepoint_request("kept", f"b.{DAY}")
     create_savepoint(asked, nights.pipeline, nights.workplace)
     return nights
 

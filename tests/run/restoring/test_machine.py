@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import count
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
+from tests.made_records import savepoint_request
 from tests.made_up import machine
 from tests.run.clearing.nights import PIPELINE, STAGES
 from tests.run.clearing.test_machine import Clearing, days, places, stages
 
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
@@ -40,7 +39,7 @@ class Restoring(Clearing):
         self.let_go(kill=False)
         newest = self.nights.ledger.runs.newest(PIPELINE, day)
         if newest:
-            asked = SavepointRequest(f"s{next(self.number)}", newest.run_id, False, "me", "", datetime.now(UTC))
+            asked = savepoint_request(f"s{next(self.number)}", newest.run_id)
             create_savepoint(asked, self.nights.pipeline, self.nights.workplace)
 
     @precondition(lambda self: self.savepoints.all())

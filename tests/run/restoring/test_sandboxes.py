@@ -5,18 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from copy import copy
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.made_records import acceptance, savepoint_request
 from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights, _open
 
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import Acceptance, PartitionRecord
+from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_copies import export_savepoint
@@ -36,7 +35,7 @@ def nights(tmp_path):
 
 def save(nights: Nights, run: str = "r", name: str = "kept") -> str:
     """The address of the manifest."""
-    asked = SavepointRequest(name, f"{run}.{DAY}", False, "ann", "", datetime.now(UTC))
+    asked = savepoint_request(name, f"{run}.{DAY}")
     return address(nights, create_savepoint(asked, nights.pipeline, nights.workplace))
 
 
@@ -228,8 +227,7 @@ def test_code_that_was_accepted_in_production_counts_in_a_sandbox(nights):
     nights.rewrite("drafts", "return source")
     jobs = nights.pipeline.stage("drafts").job
     present = code_fingerprint(jobs, Path(nights.settings.project)).value
-    word = Acceptance(PIPELINE, None, "drafts", recorded, present, "ann", "the same", datetime.now(UTC))
-    nights.ledger.acceptances.record([word])
+    nights.ledger.acceptances.record([acceptance(recorded, present, pipeline=PIPELINE, stage="drafts")])
     there = in_sandbox(nights)
     there.run(DAY, "try", snapshot=manifest)
     assert computed(there, "try") == {}

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.made_records import savepoint_request
 from tests.run.clearing.nights import PARTITIONS, PIPELINE, STAGES, Nights
 
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.errors import CheckpointCorrupt, RestoreRefused
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
 from stagehold.run.checkpoints.savepoint_copies import export_savepoint, import_savepoint
@@ -36,7 +35,7 @@ def nights(tmp_path):
 
 def save(nights: Nights, name: str = NAME) -> str:
     """The address of the manifest."""
-    asked = SavepointRequest(name, f"r.{DAY}", False, "ann", "", datetime.now(UTC))
+    asked = savepoint_request(name, f"r.{DAY}")
     made = create_savepoint(asked, nights.pipeline, nights.workplace)
     return address(nights, made)
 

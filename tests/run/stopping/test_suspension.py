@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from threading import Event
 
 import pytest
+from tests.made_records import savepoint_request
 from tests.run.checkpoints.paper_run import LEFT, PARTITIONS, RIGHT, RUN, PaperRun
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.errors import RunNotUnderWay, RunSuspended
-from stagehold.model.checkpoint_records import SavepointRequest
 from stagehold.model.records import AttemptState, RunState
 from stagehold.model.states import RunEvent
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
@@ -90,7 +89,7 @@ def test_only_the_savepoint_of_this_life_is_told(tmp_path):
         place = run.workplace(ledger)
         ledger.runs.begin_life(RUN)
         ledger.runs.apply(RUN, RunEvent.START)
-        create_savepoint(SavepointRequest("mine", RUN, True, "me", "", datetime.now(UTC)), run.pipeline, place)
+        create_savepoint(savepoint_request("mine", RUN, stop=True), run.pipeline, place)
     with pytest.raises(RunSuspended) as stopped:
         run.work(LEFT)
     assert stopped.value.savepoint == "mine"
