@@ -11,7 +11,7 @@ from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Waiver
-from stagehold.plan.resume.waiving import held
+from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
@@ -151,7 +151,7 @@ def test_a_waiver_is_taken_back(api, bearer, refused_run):
         (NULLS, "blocked", [[4, 7]]),
     ]
     later = datetime.now(UTC) + timedelta(seconds=1)
-    assert [one.partition for one in held(words(refused_run), later)] == [3]
+    assert [one.partition for one in in_force(words(refused_run), later)] == [3]
 
 
 @pytest.mark.parametrize(

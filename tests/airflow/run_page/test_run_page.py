@@ -25,7 +25,7 @@ from stagehold.airflow.run_page import stage_cells
 from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
-from stagehold.plan.resume.waiving import held
+from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
@@ -169,7 +169,7 @@ def test_a_stage_that_is_good_is_run_again_from_the_facts_of_one_of_its_partitio
 
 def held_now(run) -> list[tuple[int, str, str]]:
     with Ledger.open(load_settings().ledger_url) as ledger:
-        words = held(ledger.waivers.of(run.dag_id, run.run_id), datetime.now(UTC))
+        words = in_force(ledger.waivers.of(run.dag_id, run.run_id), datetime.now(UTC))
         return [(one.partition, one.waived_by, one.reason) for one in words]
 
 

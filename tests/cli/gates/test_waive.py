@@ -17,7 +17,7 @@ from stagehold.ledger import Ledger
 from stagehold.model.records import WHOLE, Cell, StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import content_of
-from stagehold.plan.resume.waiving import held
+from stagehold.plan.resume.waiving import in_force
 
 PIPELINE = "shipping_priority"
 CELL = Cell(PIPELINE, "orders", "2024-01-01")
@@ -61,7 +61,7 @@ def refused(*arguments: str) -> str:
 
 def words(ledger: Ledger) -> list[tuple[int, str]]:
     return [
-        (verdict.partition, verdict.expectation) for verdict in held(ledger.waivers.of(PIPELINE, "2024-01-01"), NOW)
+        (verdict.partition, verdict.expectation) for verdict in in_force(ledger.waivers.of(PIPELINE, "2024-01-01"), NOW)
     ]
 
 
@@ -106,7 +106,7 @@ def test_a_word_can_be_taken_back(ledger):
     invoke("orders", "--partition", "1", "--reason", "known")
     assert words(ledger) == [(1, NULLS)]
     invoke("orders", "--partition", "1", "--reason", "I was wrong", "--end")
-    assert held(ledger.waivers.of(PIPELINE, "2024-01-01"), NOW + timedelta(minutes=5)) == ()
+    assert in_force(ledger.waivers.of(PIPELINE, "2024-01-01"), NOW + timedelta(minutes=5)) == ()
 
 
 @pytest.mark.parametrize(

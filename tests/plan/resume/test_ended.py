@@ -27,7 +27,7 @@ from tests.plan.resume.situations import (
 from stagehold.model.records import StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
-from stagehold.plan.resume.decisions import EndedWord
+from stagehold.plan.resume.decisions import EndedWaiver
 from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
@@ -81,7 +81,7 @@ def test_reasons_say_whose_word_ended_and_what_becomes_of_the_rows():
     assert str(plan.of("total")[0].reason) == (
         "waits for clean[1], which its gate blocked; its rows are taken out of marts.t"
     )
-    assert plan.of("total")[0].ended == EndedWord(("clean", 1), retracts=True)
+    assert plan.of("total")[0].ended == EndedWaiver(("clean", 1), retracts=True)
     kept = resume_plan(KEPT).of("total")[0]
     assert kept.outstays
     assert str(kept.reason).endswith("; its rows stay in marts.t, and are marked")

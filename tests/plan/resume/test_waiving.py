@@ -11,7 +11,7 @@ from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, cha
 from stagehold.model.records import Waiver
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.planner import resume_plan
-from stagehold.plan.resume.waiving import held
+from stagehold.plan.resume.waiving import in_force
 
 REFUSED = blocked(DONE, "clean", 1, reason="revenue > 0: got -1")
 LET = altered(DONE, "clean", 1, refused=("revenue > 0",))  # published after it was waived
@@ -76,8 +76,10 @@ def word(said: str, until: int | None = None) -> Waiver:
 
 
 def test_the_word_that_was_said_last_counts_until_it_ends():
-    assert held([word("first"), word("second")], NOW) == (word("second"),)
-    assert held([word("first"), word("taken back", 0)], NOW) == ()
-    assert held([word("for a day", 1)], NOW) == (word("for a day", 1),)
-    assert held([word("for a day", 1)], NOW + timedelta(days=1)) == ()
-    assert held([word("for ever"), replace(word("of other data", 0), fingerprint="other")], NOW) == (word("for ever"),)
+    assert in_force([word("first"), word("second")], NOW) == (word("second"),)
+    assert in_force([word("first"), word("taken back", 0)], NOW) == ()
+    assert in_force([word("for a day", 1)], NOW) == (word("for a day", 1),)
+    assert in_force([word("for a day", 1)], NOW + timedelta(days=1)) == ()
+    assert in_force([word("for ever"), replace(word("of other data", 0), fingerprint="other")], NOW) == (
+        word("for ever"),
+    )

@@ -11,7 +11,7 @@ from stagehold.gates.verdicts import NOT_MET, Outcome, waived_in
 from stagehold.ledger.across.intervals import GateTally
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, Severity
-from stagehold.plan.resume.waiving import held, refused_data
+from stagehold.plan.resume.waiving import in_force, refused_data
 from stagehold.run.planning.acceptance import newest_verdict
 from stagehold.spec.pipeline import Pipeline
 
@@ -76,7 +76,7 @@ def _waived(pipeline: Pipeline, intervals: Iterable[str], ledger: Ledger) -> Wai
     """Which data a waiver holds for is looked up in those intervals alone that have a waiver."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for interval in intervals:
-        words = held(ledger.waivers.of(pipeline.name, interval), datetime.now(UTC))
+        words = in_force(ledger.waivers.of(pipeline.name, interval), datetime.now(UTC))
         for stage in {one.stage for one in words}:
             records = ledger.partitions.newest(Cell(pipeline.name, stage, interval))
             data = refused_data(records, newest_verdict(records, ledger) if records else None)

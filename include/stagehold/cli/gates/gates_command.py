@@ -112,9 +112,9 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
     """What each expectation said, by stage and in the order of the suite."""
     from stagehold.gates.verdicts import waived_in
     from stagehold.plan.resume.waiving import refused_data
-    from stagehold.run.planning.acceptance import newest_verdict, waivers_held
+    from stagehold.run.planning.acceptance import newest_verdict, waivers_in_force
 
-    words = waivers_held(run.pipeline, run.interval, ledger, settings)
+    words = waivers_in_force(run.pipeline, run.interval, ledger, settings)
     for stage, records in ledger.partitions.newest_of(run.pipeline, run.interval).items():
         data = refused_data(records, newest_verdict(records, ledger))
         waived = waived_in(data, [waiver for waiver in words if waiver.stage == stage])

@@ -33,7 +33,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class EndedWord:
+class EndedWaiver:
     """A word has ended that let data be read which a gate refuses: that of ``place``, from which the partition of a
     decision was made, directly or not, or which it is.
 
@@ -67,7 +67,7 @@ class Decision:
     restored: bool = False
     hinges_on: Place | None = None
     rests_on: Place | None = None
-    ended: EndedWord | None = None
+    ended: EndedWaiver | None = None
 
     @property
     def place(self) -> Place:

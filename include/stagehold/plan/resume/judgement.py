@@ -22,7 +22,7 @@ from stagehold.plan.resume.decisions import (
 )
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.upstream import Upstream
-from stagehold.plan.resume.waiving import is_waived, own_word_ended, waivers_of, who_waived, why_ended
+from stagehold.plan.resume.waiving import is_waived, own_waiver_ended, waivers_of, who_waived, why_ended
 from stagehold.plan.state.earlier_state import Cut
 from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
 
@@ -99,7 +99,7 @@ def judge(
 
 def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation, why_it_counts: str | None) -> Opinion:
     """What is recorded is what would be computed: what its gate says of it decides."""
-    if own_word_ended(stage, record, situation):
+    if own_waiver_ended(stage, record, situation):
         return _judge_ended(stage, record, situation)
     if record.state is PartitionState.RELEASED:
         return ReuseDecision, because("released: nothing that runs reads it")

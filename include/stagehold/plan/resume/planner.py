@@ -22,7 +22,7 @@ from stagehold.plan.resume.decisions import (
     Action,
     BlockedDecision,
     Decision,
-    EndedWord,
+    EndedWaiver,
     HealDecision,
     ResumePlan,
     ReuseDecision,
@@ -37,9 +37,9 @@ from stagehold.plan.resume.waiving import (
     EndedData,
     about_to_be_replaced,
     made_from,
-    own_word_ended,
+    own_waiver_ended,
+    stage_waiver_ended,
     with_consequences,
-    word_for_all_ended,
 )
 from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
 
@@ -108,7 +108,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
     records = {record.partition: record for record in recorded}
     upstreams = [Upstream(edge, drafts[edge.stage], situation.pipeline) for edge in stage.inputs]
     shared, rescaled = shared_key(stage, situation), RescaledStage(stage, situation, upstreams)
-    all_ended, before = word_for_all_ended(stage, recorded, situation), EndedData.of(drafts, situation)
+    all_ended, before = stage_waiver_ended(stage, recorded, situation), EndedData.of(drafts, situation)
     for partition in range(stage.partitions):
         obstacle = next((found for upstream in upstreams if (found := upstream.obstacle(partition))), None)
         record = records.get(partition)
@@ -118,7 +118,7 @@ def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decisio
         ended = (
             _ended(stage, partition, record, situation, upstreams, before)
             if not all_ended
-            else EndedWord((stage.name, partition))
+            else EndedWaiver((stage.name, partition))
         )
         if foreign is not None:
             drafted: Decision = BlockedDecision(
@@ -147,20 +147,20 @@ def _ended(
     situation: Situation,
     upstreams: Sequence[Upstream],
     ended: EndedData,
-) -> EndedWord | None:
+) -> EndedWaiver | None:
     """Data that the partition rests on and that may be read no more, whatever else of its inputs was computed anew."""
-    if own_word_ended(stage, record, situation):
-        return EndedWord((stage.name, partition))
+    if own_waiver_ended(stage, record, situation):
+        return EndedWaiver((stage.name, partition))
     place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)
     if place is not None:
         inputs = digest(identities(stage, situation, upstreams, partition, record))
         presumed = replace(shared_key(stage, situation), inputs=inputs)
         if not stage.output.type.stored:
-            return EndedWord(place, presumed=presumed)
+            return EndedWaiver(place, presumed=presumed)
         if record is not None and made_from(record, presumed):
-            return EndedWord(place)
+            return EndedWaiver(place)
     beneath = ended.beneath(record)
-    return EndedWord(beneath) if beneath else None
+    return EndedWaiver(beneath) if beneath else None
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:

@@ -91,7 +91,7 @@ class StageWords:
     """What people and gates said of a stage's data.
 
     ``acceptances`` are people's words that data made by other code is as good as by the present one. ``waivers`` are
-    those that hold now, ``ended_waivers`` those that did before, ``verdicts`` what its gate said of all partitions
+    those in force, ``ended_waivers`` those that were in force before, ``verdicts`` what its gate said of all partitions
     together.
     """
 

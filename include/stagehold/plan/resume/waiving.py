@@ -20,7 +20,7 @@ from stagehold.model.records import PartitionRecord, RefusedData, StageVerdict, 
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
-from stagehold.plan.resume.decisions import Action, Decision, EndedWord
+from stagehold.plan.resume.decisions import Action, Decision, EndedWaiver
 from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
 
@@ -28,12 +28,12 @@ Data = tuple[Place, str]  # a partition, and the fingerprint of what was there
 NOTHING: frozenset[Data] = frozenset()
 
 
-def held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
+def in_force(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
     """Waivers that are in force. Of several for the same data and expectation the last counts, unless it has ended."""
     return tuple(waiver for waiver in _newest(words) if waiver.until is None or waiver.until > now)
 
 
-def no_longer_held(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
+def no_longer_in_force(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
     """Waivers that were in force once, where nobody has given another since that is in force for the same data and
     expectation.
     """
@@ -139,14 +139,14 @@ def _offers(data: Iterable[RefusedData]) -> Sequence[str]:
     return [f"[{PartitionSet(partitions)}] {expectation}" for expectation, partitions in found.items()]
 
 
-def own_word_ended(stage: Stage, record: PartitionRecord | None, situation: Situation) -> bool:
+def own_waiver_ended(stage: Stage, record: PartitionRecord | None, situation: Situation) -> bool:
     """Whether the gate of the stage refuses the partition, and nobody's word lets it any more. Without a gate nobody
     refuses anything.
     """
     return record is not None and bool(situation.of(stage.name).facts.gate) and _has_ended(record, stage, situation)
 
 
-def word_for_all_ended(stage: Stage, records: Sequence[PartitionRecord], situation: Situation) -> bool:
+def stage_waiver_ended(stage: Stage, records: Sequence[PartitionRecord], situation: Situation) -> bool:
     """Whether the waiver for the stage as a whole has ended."""
     if not situation.of(stage.name).facts.whole or not records:
         return False
@@ -174,7 +174,7 @@ def about_to_be_replaced(stage: Stage, drafted: Sequence[Decision], situation: S
     ):
         replaced = {decision.partition for decision in drafted}
     return [
-        replace(decision, ended=EndedWord(decision.place))
+        replace(decision, ended=EndedWaiver(decision.place))
         if decision.partition in replaced and not decision.ended
         else decision
         for decision in drafted
@@ -320,7 +320,7 @@ def with_consequences(stage: Stage, decisions: Sequence[Decision], situation: Si
     ]
 
 
-def _with_consequence(stage: Stage, decision: Decision, ended: EndedWord, situation: Situation) -> Decision:
+def _with_consequence(stage: Stage, decision: Decision, ended: EndedWaiver, situation: Situation) -> Decision:
     record = decision.record
     awaited = decision.partition in situation.of(stage.name).data.restored
     if record is None or not record.in_table or awaited:

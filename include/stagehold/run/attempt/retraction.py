@@ -21,7 +21,7 @@ from stagehold.plan.split.shares import region_shares
 from stagehold.run.delivery.publish import Publication, publish, under
 from stagehold.run.lease.leasing import LeaseWait, kept_alive, take_lease
 from stagehold.run.lease.region_tables import RegionTables
-from stagehold.run.planning.acceptance import waivers_said
+from stagehold.run.planning.acceptance import all_waivers
 from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import OnWaiverEnd, Stage
 
@@ -45,7 +45,7 @@ class Retraction:
         request, place = self.tables.task.request, self.tables.workplace
         if not self.attempt.began:
             return  # a speculative one, which has the right to nothing yet
-        if not waivers_said(request.pipeline.name, request.interval, place.ledger, place.settings):
+        if not all_waivers(request.pipeline.name, request.interval, place.ledger, place.settings):
             return
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
         RegionRetraction(self.tables, claim, self.heartbeat).carry_out(self.plan())
@@ -56,7 +56,7 @@ class Retraction:
     def mark(self) -> None:
         """Have each published table say which of its rows stay though a word has ended, and no others."""
         request, place = self.tables.task.request, self.tables.workplace
-        said = waivers_said(request.pipeline.name, request.interval, place.ledger, place.settings)
+        said = all_waivers(request.pipeline.name, request.interval, place.ledger, place.settings)
         tables = [stage for stage in request.pipeline.stages if stage.output.table and (said or _may_mark(stage))]
         plan = self.plan() if tables and self.attempt.began else None
         for stage in tables if plan else ():

@@ -36,7 +36,7 @@ from stagehold.sources.taken_positions import positions_taken
 
 LISTING = "export.json"
 FORMAT, VERSION = "stagehold-export", 1
-NEXT_WORD = 2.0  # seconds until it is said again how far the copying is
+NEXT_REPORT = 2.0  # seconds until it is said again how far the copying is
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,10 @@ class _Told:
 
     def __init__(self, total: int, progress: Callable[[str], None]) -> None:
         self.total, self.progress, self.files, self.bytes = total, progress, 0, 0
-        self.next_word = time.monotonic() + NEXT_WORD
+        self.next_report = time.monotonic() + NEXT_REPORT
 
     def __call__(self, size: int) -> None:
         self.files, self.bytes = self.files + 1, self.bytes + size
-        if time.monotonic() >= self.next_word:
-            self.next_word = time.monotonic() + NEXT_WORD
+        if time.monotonic() >= self.next_report:
+            self.next_report = time.monotonic() + NEXT_REPORT
             self.progress(f"{self.files} of {self.total} files are there, {decimal(self.bytes)}")

@@ -138,7 +138,7 @@ def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, wor
     """Warn of what was not met and blocks nothing."""
     stage, run_id = task.stage.name, task.attempt.run_id
     warn_unmet(run_id, stage, verdicts, workplace)
-    for word, let in waived_by_word(rulings).items():
+    for word, let in partitions_waived(rulings).items():
         workplace.warn(run_id, "waived", stage, f"{stage}[{PartitionSet(let)}] may be read: {word}")
 
 
@@ -159,7 +159,7 @@ def warnings(verdicts: Sequence[Said]) -> dict[str, list[Said]]:
     return found
 
 
-def waived_by_word(rulings: Rulings) -> Mapping[str, list[int]]:
+def partitions_waived(rulings: Rulings) -> Mapping[str, list[int]]:
     """Partitions that were let through, by the text that says who did it."""
     found: dict[str, list[int]] = {}
     for partition, ruling in sorted(rulings.waived.items()):

@@ -19,7 +19,7 @@ from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.task import RegionTask
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
-NEXT_WORD = 30.0  # seconds until it is said again who is waited for; then twice as many each time
+NEXT_REPORT = 30.0  # seconds until it is said again who is waited for; then twice as many each time
 
 
 def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
@@ -60,7 +60,7 @@ class LeaseWait:
         self.task, self.workplace, self._now = task, workplace, now
         self._begun: float = now()
         self._pause: float = FIRST_PAUSE
-        self._next_word: float = 0.0
+        self._next_report: float = 0.0
 
     def pause(self, held: LeaseHeld) -> None:
         """Wait a moment, longer each time.
@@ -70,9 +70,9 @@ class LeaseWait:
         waited = self._now() - self._begun
         if waited >= self.workplace.settings.lease_wait_seconds:
             raise LeaseNotFreed(self.task.subject, described(held.holder), self._since(), waited)
-        if waited >= self._next_word:
+        if waited >= self._next_report:
             self._tell(held, waited)
-            self._next_word = max(NEXT_WORD, 2 * waited)
+            self._next_report = max(NEXT_REPORT, 2 * waited)
         self.workplace.sleep(min(self._pause, self.workplace.settings.lease_wait_seconds - waited))
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
@@ -82,7 +82,7 @@ class LeaseWait:
         text = f"waits for {described(held.holder)}, who works on {self.task.subject}{begun}"
         most = self.workplace.settings.lease_wait_seconds
         self.workplace.progress(f"{self.task.subject} {text}; for {waited:.0f} s now, for {most} s at most")
-        if waited < NEXT_WORD:
+        if waited < NEXT_REPORT:
             journal.tell(self.task, self.workplace.ledger, "waiting", text)
 
     def _since(self) -> datetime | None:

@@ -11,7 +11,7 @@ from stagehold.chronicle.chronicle import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
-from stagehold.plan.resume.waiving import held
+from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
@@ -38,15 +38,15 @@ def waivers_for(
     pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
 ) -> Mapping[str, tuple[Waiver, ...]]:
     """Waivers in force for the stages of the pipeline, by name."""
-    return by_stage(pipeline, waivers_held(pipeline.name, interval, ledger, settings))
+    return by_stage(pipeline, waivers_in_force(pipeline.name, interval, ledger, settings))
 
 
-def waivers_held(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
+def waivers_in_force(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     """Waivers in force for all stages, whether or not the pipeline still has them."""
-    return held(waivers_said(pipeline, interval, ledger, settings), datetime.now(UTC))
+    return in_force(all_waivers(pipeline, interval, ledger, settings), datetime.now(UTC))
 
 
-def waivers_said(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
+def all_waivers(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     """Waivers in force, and those that were in force before."""
     told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
     before = (waiver for waiver in told if (waiver.pipeline, waiver.interval) == (pipeline, interval))

@@ -35,7 +35,7 @@ from stagehold.plan.resume.situation import (
     StageSituation,
     StageWords,
 )
-from stagehold.plan.resume.waiving import held, no_longer_held
+from stagehold.plan.resume.waiving import in_force, no_longer_in_force
 from stagehold.plan.split.partition_counts import (
     CountedPipeline,
     divided_inputs,
@@ -44,7 +44,7 @@ from stagehold.plan.split.partition_counts import (
     with_counts,
 )
 from stagehold.plan.split.regions import Region, stage_regions, stored_with
-from stagehold.run.planning.acceptance import acceptances_for, by_stage, verdicts_of, waivers_said
+from stagehold.run.planning.acceptance import acceptances_for, all_waivers, by_stage, verdicts_of
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
 from stagehold.settings import Settings
@@ -176,7 +176,7 @@ class IntervalView:
         begins_with = self.begins_with
         tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
         found = on_record(pipeline, request.interval, ledger, begins_with, tied)
-        words = waivers_said(pipeline.name, request.interval, ledger, settings)
+        words = all_waivers(pipeline.name, request.interval, ledger, settings)
         orders = _orders(request, pipeline, ledger, judged=judged, wanted=wanted)
         data = _data(request, found, begins_with.rescaled(pipeline, tied) if begins_with else {}, ledger)
         said = _words(pipeline, request.interval, words, ledger, settings)
@@ -331,7 +331,7 @@ def _words(
     pipeline: Pipeline, interval: str, words: Sequence[Waiver], ledger: Ledger, settings: Settings
 ) -> Mapping[str, StageWords]:
     now = datetime.now(UTC)
-    waivers, ended = by_stage(pipeline, held(words, now)), by_stage(pipeline, no_longer_held(words, now))
+    waivers, ended = by_stage(pipeline, in_force(words, now)), by_stage(pipeline, no_longer_in_force(words, now))
     acceptances = acceptances_for(pipeline, interval, ledger, settings)
     verdicts = verdicts_of(pipeline, interval, ledger)
     return {

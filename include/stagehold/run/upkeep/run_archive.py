@@ -18,7 +18,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import WHOLE, Attempt, Event, GateResult, PartitionRecord, Restore, Run
 from stagehold.model.standing import PartitionState, Tally
 from stagehold.model.states import Transition
-from stagehold.plan.resume.waiving import held, is_waived
+from stagehold.plan.resume.waiving import in_force, is_waived
 from stagehold.run.planning.acceptance import newest_verdict
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _failures(newest: Mapping[str, Sequence[PartitionRecord]], ledger: Ledger) -
 
 def _is_refused_together(records: Sequence[PartitionRecord], ledger: Ledger) -> bool:
     verdict, cell = newest_verdict(records, ledger), records[0].cell
-    words = held(ledger.waivers.of(cell.pipeline, cell.interval), datetime.now(UTC))
+    words = in_force(ledger.waivers.of(cell.pipeline, cell.interval), datetime.now(UTC))
     return bool(verdict and verdict.refused and not is_waived(verdict, words))
 
 
