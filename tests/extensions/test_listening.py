@@ -73,7 +73,7 @@ def test_a_listener_hears_every_change_once_and_in_order_after_it_is_recorded(pl
     assert {change[:3] for change in heard(place)} == {("r", told.pipeline, told.interval)}
 
 
-def test_one_that_raises_or_cannot_be_loaded_is_logged_and_harms_nothing(place, caplog):
+def test_a_listener_that_raises_or_cannot_be_loaded_is_logged_and_harms_nothing(place, caplog):
     broken = {
         "raises": "listens:raising",
         "typo": "listens:lisen",

@@ -89,7 +89,7 @@ def test_all_run_until_it_is_stopped_and_then_none_does(settings: Settings, tmp_
     assert [identify(pid) for service in services for pid in service.started] == [None, None]
 
 
-def test_one_that_is_killed_is_started_again_and_the_others_are_not(settings: Settings, tmp_path: Path) -> None:
+def test_a_service_that_is_killed_is_started_again_and_the_others_are_not(settings: Settings, tmp_path: Path) -> None:
     services = [Sleeper("one", tmp_path), Sleeper("two", tmp_path)]
 
     def kill_one() -> None:

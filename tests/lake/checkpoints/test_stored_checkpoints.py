@@ -73,7 +73,7 @@ def test_partitions_of_a_stage_that_is_cut_differently_are_others(tmp_path, chan
     assert there.read_checkpoint(2) == checkpoint(2, now)
 
 
-def test_one_that_builds_on_nothing_shares_nothing(lake):
+def test_a_checkpoint_that_builds_on_nothing_shares_nothing(lake):
     there = stored(lake)
     same = stage(map(record, range(600)))
     parts = [{part.file for part in there.write(checkpoint(number, same), PIPELINE).parts} for number in (1, 2)]

@@ -43,7 +43,7 @@ def taken(ledger, ledger_url):
     return made
 
 
-def test_those_that_were_triggered_last_come_first_a_page_at_a_time(ledger, taken):
+def test_checkpoints_that_were_triggered_last_come_first_a_page_at_a_time(ledger, taken):
     newest = taken[::-1]
     assert ledger.checkpoint_history.page("sales", 2, 0) == tuple(newest[:2])
     assert ledger.checkpoint_history.page("sales", 10, 2) == tuple(newest[2:])

@@ -258,7 +258,7 @@ def test_a_try_that_the_strategy_refuses_after_deaths_is_recorded_and_fails_the_
     assert scene.of_run() == "created running failing failed"
 
 
-def test_one_that_was_taken_for_dead_while_it_waited_goes_on_as_a_new_attempt(scene):
+def test_an_attempt_that_was_taken_for_dead_while_it_waited_goes_on_as_a_new_attempt(scene):
     waiting = scene.wait("first")
     finish_all(scene, "first")
     again = scene.begin("first", waiting)

@@ -99,7 +99,7 @@ def test_everything_from_a_stage_on_is_computed_once_more_and_once_only(world) -
     assert [one.finished_before for one in again] == [True]
 
 
-def test_one_that_was_interrupted_goes_on_where_it_stopped(world) -> None:
+def test_a_backfill_that_was_interrupted_goes_on_where_it_stopped(world) -> None:
     begun = world.begin(BackfillChoice(DATES[0], DATES[-1], only=Only.ALL))
     going_on = world.running(begun)
     first = [next(going_on), next(going_on)]

@@ -64,7 +64,7 @@ def test_what_is_no_name_removes_nothing(production, name):
     assert everything(production) == before
 
 
-def test_one_that_somebody_works_in_stays(production):
+def test_a_sandbox_that_somebody_works_in_stays(production):
     with open_ledger(make(production, "a")) as ledger:
         lease = ledger.leases.acquire("sales/2026-11-20/orders", "me", 60)
         with pytest.raises(LeaseHeld, match="worked on by me"):

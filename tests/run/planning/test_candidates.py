@@ -49,7 +49,7 @@ def test_other_runs_newest_comes_before_savepoints_and_the_runs_own_before_that(
     assert latest(nights, "a") == (f"a.{DAY}/0000000001.json", [])
 
 
-def test_one_that_cannot_be_read_is_passed_over_and_named(nights):
+def test_a_checkpoint_that_cannot_be_read_is_passed_over_and_named(nights):
     manifest(nights, "b", 1).write_text("torn")
     found, passed = latest(nights)
     assert found == f"a.{DAY}/0000000001.json"
@@ -57,7 +57,7 @@ def test_one_that_cannot_be_read_is_passed_over_and_named(nights):
     assert "0000000001.json is no JSON" in passed[0]
 
 
-def test_one_whose_data_is_gone_is_passed_over(nights):
+def test_a_checkpoint_whose_data_is_gone_is_passed_over(nights):
     Path(nights.files(DAY)["drafts"][0]).unlink()
     with pytest.raises(NoSnapshot, match="the data of 1 partitions of drafts is gone") as refused:
         latest(nights)
@@ -89,7 +89,7 @@ def compared(nights: Nights, verify: VerifyPolicy, reader: Reader) -> tuple[str,
     return "/".join(address.split("/")[-2:]), [f"{source}: {why}" for source, why in choice.passed_over]
 
 
-def test_one_whose_content_is_another_one_is_passed_over(nights):
+def test_a_checkpoint_with_other_content_is_passed_over(nights):
     nights.write_source(0, 9)
     nights.run(DAY, "bad")
     reader = Reader(f"bad.{DAY}")

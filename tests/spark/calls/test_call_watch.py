@@ -205,7 +205,7 @@ def test_to_write_is_refused_before_anything_is_written(spark, watch, tmp_path, 
     assert not spark.catalog.tableExists("of_test")
 
 
-def test_one_that_caught_the_refusal_is_refused_all_the_same(spark, watch, tmp_path):
+def test_a_function_that_caught_the_refusal_is_refused_all_the_same(spark, watch, tmp_path):
     frame = spark.range(3)
     with watch.calling("s", [frame]) as call, suppress(Exception):
         frame.write.parquet(str(tmp_path / "out"))

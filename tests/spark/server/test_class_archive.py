@@ -79,7 +79,7 @@ def test_a_damaged_one_is_put_aside_with_a_line_and_made_again(
     assert make(place) == archive
 
 
-def test_one_of_another_java_or_class_path_is_not_used(place: ArchivePlace) -> None:
+def test_an_archive_of_another_java_or_class_path_is_not_used(place: ArchivePlace) -> None:
     make(place)
     assert whole_archive(replace(place, key="other")) is None
 

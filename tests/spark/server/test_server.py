@@ -210,7 +210,7 @@ def test_a_server_whose_starter_was_killed_is_waited_for_by_whoever_comes_at_onc
 
 
 @pytest.mark.parametrize("who", ["server", "keeper"])
-def test_one_that_is_killed_while_it_starts_is_started_again(own_settings: Settings, who: str) -> None:
+def test_a_server_or_keeper_that_is_killed_while_it_starts_is_started_again(own_settings: Settings, who: str) -> None:
     own_settings = replace(own_settings, spark_linger=0)
     user = start_user(own_settings)
     assert wait_until(lambda: read_state(own_settings) is not None, 60)
