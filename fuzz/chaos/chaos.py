@@ -72,7 +72,7 @@ def _done_before(asked: argparse.Namespace) -> list[Outcome]:
         return []
     found = json.loads(Path(asked.results).read_text())
     assert found["seed"] == asked.seed, f"{asked.results} has the runs of another seed"
-    return [Outcome(**one) for one in found["runs"] if one["number"] < asked.first]
+    return [Outcome(**run) for run in found["runs"] if run["number"] < asked.first]
 
 
 def chaos(folder: Path, seed: int, numbers: list[int], *, by_habit: bool = False) -> Iterator[Outcome]:

@@ -80,7 +80,7 @@ def test_a_torn_file_is_named_and_not_used(tmp_path, change, problem):
     files_at(str(tmp_path)).create("ledger/2026-03-02/030405-x.jsonl", change(to_lines([RUN])))
     found = read_chronicle(str(tmp_path))
     assert found.facts == (WORD,)
-    assert [(one.path, problem in one.problem) for one in found.torn] == [("ledger/2026-03-02/030405-x.jsonl", True)]
+    assert [(file.path, problem in file.problem) for file in found.torn] == [("ledger/2026-03-02/030405-x.jsonl", True)]
 
 
 def test_the_facts_of_a_transaction_are_one_file_that_is_there_before_it_is_committed(tmp_path):

@@ -110,9 +110,9 @@ def test_a_torn_file_is_told_and_stays(ledger, lake):
     path = "ledger/2024-01-03/000003.500000-x.jsonl"
     files_at(lake).create(path, to_lines([WORD])[:-3])
     found = whole(lake, ledger)
-    assert [one.path for one in found.torn] == [path]
+    assert [file.path for file in found.torn] == [path]
     assert path in files_at(lake).sizes("ledger")
-    assert [one.path for one in read_chronicle(lake).torn] == [path]
+    assert [file.path for file in read_chronicle(lake).torn] == [path]
 
 
 @pytest.mark.parametrize("lost", ["all", "the last word", "a run's end"])

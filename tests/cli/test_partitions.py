@@ -41,7 +41,8 @@ def invoke(*arguments: str) -> str:
 
 def found(*arguments: str) -> list[tuple[str, int, str]]:
     return [
-        (one["stage"], one["partition"], one["state"]) for one in json.loads(invoke(*arguments, "--json"))["partitions"]
+        (partition["stage"], partition["partition"], partition["state"])
+        for partition in json.loads(invoke(*arguments, "--json"))["partitions"]
     ]
 
 
@@ -97,7 +98,7 @@ def test_a_skewed_partition_is_marked_with_figures(ledger):
     lease = ledger.leases.acquire("lease", "me", 60)
     ledger.runs.start(run("run-1"))
     ledger.partitions.record([record(0), record(1), record(2, rows=80)], lease)
-    assert [one["skew"] for one in json.loads(invoke("sales", "--json"))["partitions"]] == [
+    assert [partition["skew"] for partition in json.loads(invoke("sales", "--json"))["partitions"]] == [
         None,
         None,
         "80 rows, 8.0 times the median of 10",

@@ -105,7 +105,7 @@ def rewrite(run: PaperRun, stage: str) -> None:
 
 def changes(found: dict[str, Any]) -> list[tuple[Any, ...]]:
     told = ("stage", "changed", "partitions", "on_code_change", "decided_by", "spares", "costs")
-    return [tuple(one[name] for name in told) for one in found["restore"]["changes"]]
+    return [tuple(change[name] for name in told) for change in found["restore"]["changes"]]
 
 
 def test_changed_code_is_computed_unless_it_is_kept_and_the_plan_says_what_that_is_worth(paper):

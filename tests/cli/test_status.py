@@ -61,7 +61,7 @@ def test_without_runs_it_says_how_to_make_one(ledger):
 def test_without_a_run_it_lists_the_newest_runs_first(failed_run):
     text = invoke()
     assert text.index("run-1") < text.index("run-0")
-    assert [(one["run_id"], one["state"]) for one in json.loads(invoke("--json"))["runs"]] == [
+    assert [(run["run_id"], run["state"]) for run in json.loads(invoke("--json"))["runs"]] == [
         ("run-1", "failed"),
         ("run-0", "running"),
     ]
@@ -113,11 +113,13 @@ def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
         dict(zip(counts, ("joined", 2, 1, 0, 0, 1, 20, 2000), strict=True)),
         dict(zip(counts, ("orders", 0, 0, 0, 1, 0, 0, 0), strict=True)),
     ]
-    assert [(one["region"], one["epoch"], one["state"]) for one in document["attempts"]] == [("joined", 1, "failed")]
-    assert [(one["stage"], one["partition"], one["expectation"]) for one in document["gate_failures"]] == [
-        ("joined", 2, "no nulls")
+    assert [(attempt["region"], attempt["epoch"], attempt["state"]) for attempt in document["attempts"]] == [
+        ("joined", 1, "failed")
     ]
-    assert [one["text"] for one in document["events"]] == ["took over from [red]nobody"]
+    assert [
+        (failure["stage"], failure["partition"], failure["expectation"]) for failure in document["gate_failures"]
+    ] == [("joined", 2, "no nulls")]
+    assert [event["text"] for event in document["events"]] == ["took over from [red]nobody"]
 
 
 def test_a_run_shows_how_its_states_came_about(failed_run, ledger):
@@ -152,7 +154,7 @@ def test_a_run_shows_the_restores_that_were_asked_of_it(failed_run, ledger):
     assert lines[0] == ["joined", "2024-01-02", "04:04:05", "not", "yet"]
     assert lines[1][:3] == ["joined", "2024-01-02", "03:04:05"]
     assert "not yet" not in " ".join(lines[1])
-    assert [one["identity"] for one in json.loads(invoke("run-1", "--json"))["restores"]] == ["second", "first"]
+    assert [restore["identity"] for restore in json.loads(invoke("run-1", "--json"))["restores"]] == ["second", "first"]
 
 
 def test_a_run_that_did_nothing_yet_is_one_line_its_beginning_and_a_hint(ledger):

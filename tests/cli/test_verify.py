@@ -84,7 +84,7 @@ def test_people_are_told_where_what_is_missing_and_what_to_do(lost):
 
 def test_all_pipelines_and_intervals_are_looked_at_published_tables_first(lost):
     document = lost.document(1)
-    order = [(one["stage"], one["interval"], one["checked"], one["missing"]) for one in document["stages"]]
+    order = [(stage["stage"], stage["interval"], stage["checked"], stage["missing"]) for stage in document["stages"]]
     assert order == [
         ("summary", INTERVAL, 1, 1),
         ("summary", EARLIER, 1, 1),
@@ -92,7 +92,7 @@ def test_all_pipelines_and_intervals_are_looked_at_published_tables_first(lost):
         ("by_colour", EARLIER, 1, 0),
     ]
     assert document["next"] == "stagehold verify toy --heal"
-    ((file,),) = (one["files"] for one in document["partitions"] if one["interval"] == EARLIER)
+    ((file,),) = (partition["files"] for partition in document["partitions"] if partition["interval"] == EARLIER)
     assert file == f"_data/run.region.1.{EARLIER}/1/_partition=0/part-0.parquet"
 
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_healed_is_told_and_ends_with_1(lost):
     for file in raw.rglob("*.parquet"):
         file.unlink()
     document = lost.document(1, "toy", "--interval", INTERVAL, "--heal")
-    assert [one["healed"] for one in document["partitions"]] == [False]
+    assert [partition["healed"] for partition in document["partitions"]] == [False]
     (why,) = document["not_healed"]
     assert why.startswith(f"toy for {INTERVAL} was not healed: ")
 
@@ -110,7 +110,7 @@ def test_an_interval_that_somebody_works_on_is_not_healed(lost):
     with Ledger.open(lost.settings.ledger_url) as ledger:
         ledger.leases.take(f"toy/{INTERVAL}/by_colour", None, "somebody", 60, lambda _: False)
     document = lost.document(1, "toy", "--interval", INTERVAL, "--heal")
-    assert [(one["stage"], one["state"]) for one in document["partitions"]] == [
+    assert [(partition["stage"], partition["state"]) for partition in document["partitions"]] == [
         ("summary", "missing"),
         ("by_colour", "skipped"),
     ]

@@ -248,7 +248,8 @@ class DatedBackfill:
         """How many partitions of each stage run, by date."""
         found = self.document("--dry-run", *words)
         runs = {
-            one["interval"]: {c["stage"]: c["runs"] for c in one["cells"] if c["runs"]} for one in found["intervals"]
+            interval["interval"]: {c["stage"]: c["runs"] for c in interval["cells"] if c["runs"]}
+            for interval in found["intervals"]
         }
         return {interval: cells for interval, cells in runs.items() if cells}
 

@@ -102,8 +102,8 @@ class AccruedBackfill:
 def cells(shown: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """How many partitions of each stage are to run, by date."""
     found = {
-        one["interval"]: {cell["stage"]: cell["runs"] for cell in one["cells"] if cell["runs"]}
-        for one in shown["intervals"]
+        interval["interval"]: {cell["stage"]: cell["runs"] for cell in interval["cells"] if cell["runs"]}
+        for interval in shown["intervals"]
     }
     return {date: stages for date, stages in found.items() if stages}
 
@@ -114,8 +114,10 @@ def assert_as_shown(backfill: AccruedBackfill, wanted: dict[str, dict[str, int]]
     assert cells(shown) == wanted
     began = datetime.now().astimezone()
     told = backfill.run(shown["token"])
-    assert [(one["interval"], one["state"]) for one in told["intervals"]] == [(date, "success") for date in wanted]
-    assert {one["interval"]: one["computed"] for one in told["intervals"]} == {
+    assert [(interval["interval"], interval["state"]) for interval in told["intervals"]] == [
+        (date, "success") for date in wanted
+    ]
+    assert {interval["interval"]: interval["computed"] for interval in told["intervals"]} == {
         date: sum(stages.values()) for date, stages in wanted.items()
     }
     assert backfill.computed(began) == wanted

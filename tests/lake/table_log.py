@@ -20,7 +20,7 @@ class Entry:
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        return tuple(one["partition"] for one in self.wave["partitions"]) if self.wave else ()
+        return tuple(partition["partition"] for partition in self.wave["partitions"]) if self.wave else ()
 
     @property
     def retracted(self) -> tuple[int, ...]:

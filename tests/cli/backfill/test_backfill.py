@@ -83,7 +83,7 @@ def test_as_json_it_is_the_document_of_the_web_api(command):
     found = json.loads(command("--dry-run", "--json", "--stages", "drafts,edits", "--only", "missing").stdout)
     assert (found["first"], found["last"], found["only"]) == (*DATES, "missing")
     assert found["stages"] == ["drafts", "edits"]
-    assert [cell["runs"] for one in found["intervals"] for cell in one["cells"]] == [0, 0, 0, 3, 3, 0]
+    assert [cell["runs"] for interval in found["intervals"] for cell in interval["cells"]] == [0, 0, 0, 3, 3, 0]
     assert [cell["stage"] for cell in found["intervals"][0]["cells"]] == [*STAGES]
 
 

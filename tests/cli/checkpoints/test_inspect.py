@@ -101,7 +101,7 @@ def test_gone_files_are_told_in_tree_and_document(lake):
     shutil.rmtree(Path(lake, "stages/sales/orders/2026-01-01/_data/attempt-1/0/_partition=1"))
     assert "files gone or of another size: partitions 1" in invoke("sales/run#3", "--check")
     document = json.loads(invoke("sales/run#3", "--check", "--json"))
-    assert [one["partition"] for one in document["stages"][0]["file_troubles"]] == [1]
+    assert [trouble["partition"] for trouble in document["stages"][0]["file_troubles"]] == [1]
     assert "Data of orders is gone for partition(s) 1." in refused("sales/run", "--sql", "SELECT 1 FROM orders")
 
 
@@ -117,7 +117,7 @@ def test_a_stages_partitions_are_listed_and_one_is_shown_fully(lake):
     text = invoke("sales/run", "--stage", "orders")
     assert "1 passed; not_null price failed: 3" in text
     document = json.loads(invoke("sales/run", "--stage", "orders", "--json"))
-    assert [one["state"] for one in document["partitions"]] == ["consumable", "consumable", "blocked"]
+    assert [partition["state"] for partition in document["partitions"]] == ["consumable", "consumable", "blocked"]
     one = invoke("sales/run", "--stage", "orders", "--partition", "2")
     assert "orders[2] blocked" in one
     assert "gate orders: not_null price failed: 3" in one

@@ -127,7 +127,7 @@ def test_what_is_said_of_all_partitions_together_stands_apart(ledger):
     verdict = StageVerdict(records[0].cell, content_of(records), "gate", "attempt-1", START, ("no nulls",), "3 nulls")
     ledger.stage_verdicts.record(verdict)
     assert "1 (all together)" in invoke("run-1")
-    told = {one["scope"]: one for one in json.loads(invoke("run-1", "--json"))["gates"]}
+    told = {gate["scope"]: gate for gate in json.loads(invoke("run-1", "--json"))["gates"]}
     assert (told["partition"]["passed"], told["partition"]["failed"]) == (2, [])
     assert told["stage"]["failed"] == [{"partition": WHOLE, "observed": "3 nulls"}]
     status = CliRunner().invoke(app, ["status", "run-1", "--json"])

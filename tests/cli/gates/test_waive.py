@@ -83,7 +83,7 @@ def test_a_waiver_says_who_why_until_when_and_of_which_data(ledger):
 
 def test_several_partitions_are_waived_at_once(ledger):
     said = json.loads(invoke("orders", "--partition", "all", "--expectation", NULLS[:40], "--reason", "r", "--json"))
-    assert [(one["partition"], one["expectation"]) for one in said["waivers"]] == [(1, NULLS), (2, NULLS)]
+    assert [(waiver["partition"], waiver["expectation"]) for waiver in said["waivers"]] == [(1, NULLS), (2, NULLS)]
 
 
 def test_it_has_to_be_clear_which_expectation_is_waived(ledger):

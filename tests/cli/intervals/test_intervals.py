@@ -95,7 +95,10 @@ def test_delete_shows_what_it_would_free_and_does_nothing_before_it_is_told_to(n
     assert (nights.published(DAY), nights.published(NEXT)) == ([], nights.expected)
     announced = sum(stage["bytes"] for stage in done["intervals"][0]["stages"])
     assert sum(one["bytes"] for one in done["freed"] if one["stage"]) == announced > 0
-    states = {one["interval"]: one["state"] for one in document(command("list", PIPELINE, "--json"))["intervals"]}
+    states = {
+        interval["interval"]: interval["state"]
+        for interval in document(command("list", PIPELINE, "--json"))["intervals"]
+    }
     assert states == {DAY: "empty", NEXT: "complete"}
 
 
@@ -119,7 +122,7 @@ def test_what_is_not_there_is_an_error_and_nothing_goes(nights, command, words, 
 
 def test_pin_keeps_an_interval_until_unpin_and_the_list_says_why(nights, command):
     pinned = document(command("pin", PIPELINE, DAY, f"{NEXT}T00:00:00Z", "--why", "the audit", "--by", "ann", "--json"))
-    assert [(one["interval"], one["pinned"], one["said_by"], one["released_before"]) for one in pinned["pins"]] == [
+    assert [(pin["interval"], pin["pinned"], pin["said_by"], pin["released_before"]) for pin in pinned["pins"]] == [
         (DAY, True, "ann", 0),
         (NEXT, True, "ann", 0),
     ]

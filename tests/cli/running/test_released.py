@@ -71,7 +71,7 @@ def test_every_preview_says_it_and_none_of_what_is_pinned(nights, stagehold):
     assert "was released" not in stagehold(*plan_of(PINNED))
     planned = json.loads(stagehold(*plan_of(RELEASED), "--json"))["released"]
     assert planned["text"].startswith(SAID)
-    assert [(one["stage"], one["partitions"]) for one in planned["outputs"]] == [
+    assert [(output["stage"], output["partitions"]) for output in planned["outputs"]] == [
         ("drafts", [0, 1, 2]),
         ("edits", [0, 1, 2]),
     ]
@@ -79,9 +79,9 @@ def test_every_preview_says_it_and_none_of_what_is_pinned(nights, stagehold):
     backfill = json.loads(stagehold(*backfill_of(RELEASED, PINNED), "--json"))
     assert backfill["released"].startswith(SAID)
     cells = {
-        (one["interval"], cell["stage"]): (cell["runs"], cell["released"])
-        for one in backfill["intervals"]
-        for cell in one["cells"]
+        (interval["interval"], cell["stage"]): (cell["runs"], cell["released"])
+        for interval in backfill["intervals"]
+        for cell in interval["cells"]
     }
     assert cells[RELEASED, "edits"] == cells[RELEASED, "drafts"] == (3, 3)
     assert cells[PINNED, "edits"] == cells[PINNED, "drafts"] == (0, 0)

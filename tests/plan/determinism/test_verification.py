@@ -14,9 +14,9 @@ from stagehold.spec.settings.run_settings import VerifyPolicy
 
 WRITTEN = DataFile("_data/now.a/1/_partition=0/part.parquet", 1, 1)
 OWN = [replace(record(partition), run_id="now", attempt_id="now.a", files=(WRITTEN,)) for partition in range(4)]
-TAKEN = [replace(one, attempt_id="now.b") for one in OWN]
+TAKEN = [replace(record, attempt_id="now.b") for record in OWN]
 OLD = [replace(record(partition), run_id="before") for partition in range(4)]
-EMPTY = [replace(one, files=()) for one in OLD]
+EMPTY = [replace(record, files=()) for record in OLD]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_how_many_are_compared(policy, records, interrupted, expected):
 
 def test_attempts_draw_other_samples_and_one_draws_the_same_again():
     drawn = [to_verify(VerifyPolicy.SAMPLE, OLD, run_id="now", interrupted=True, seed=str(seed)) for seed in range(20)]
-    assert {one.partition for sample in drawn for one in sample} == {0, 1, 2, 3}
+    assert {record.partition for sample in drawn for record in sample} == {0, 1, 2, 3}
     assert drawn[3] == to_verify(VerifyPolicy.SAMPLE, OLD, run_id="now", interrupted=True, seed="3")
 
 

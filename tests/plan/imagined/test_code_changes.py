@@ -138,7 +138,10 @@ def made_with_hash(situation, name):
     """The situation in which everything was made when keys were dealt by the hash of that name."""
     for made in situation.pipeline.stages:
         settings = shared_key(made, situation, name).settings
-        keys = {one.partition: str(replace(one.key, settings=settings)) for one in resume_plan(situation).of(made.name)}
+        keys = {
+            decision.partition: str(replace(decision.key, settings=settings))
+            for decision in resume_plan(situation).of(made.name)
+        }
         for partition, key in keys.items():
             situation = altered(situation, made.name, partition, compute_key=key)
     return situation
@@ -181,7 +184,7 @@ def test_a_restore_may_decide_otherwise_than_the_stage(name, situation, expected
 
 def test_the_reason_says_who_keeps_it_and_why():
     plan = resume_plan(choosing(NEW, "clean", CodeHandling.KEEP, reason="a log line"))
-    assert {str(one.reason) for one in plan.of("clean")} == {
+    assert {str(decision.reason) for decision in plan.of("clean")} == {
         "consumable; made by other code, which ann keeps for this run: a log line"
     }
 

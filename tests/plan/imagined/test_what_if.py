@@ -143,7 +143,7 @@ def test_with_full_failover_everything_runs_after_a_failure_and_nothing_more_aft
 
 def test_what_runs_together_with_a_failure_says_so():
     _, found = asked(pipeline("a", "b>: a", "c: b"), fail="b:1")
-    assert [(one.id, one.reason) for one in found.restart] == [
+    assert [(vertex.id, vertex.reason) for vertex in found.restart] == [
         ("b:1", "it failed"),
         ("c:1", "it runs together with b[1], which failed"),
     ]
@@ -152,7 +152,7 @@ def test_what_runs_together_with_a_failure_says_so():
 def test_the_answer_lists_regions_restarts_and_what_may_be_deleted():
     _, found = asked(pipeline("a", "b>: a", "c: b"), fail="c:0", lost="a:2")
     assert found.regions == (("a:0",), ("a:1",), ("a:2",), ("b:0", "c:0"), ("b:1", "c:1"), ("b:2", "c:2"))
-    assert [one.id for one in found.restart] == ["b:0", "c:0"]
+    assert [vertex.id for vertex in found.restart] == ["b:0", "c:0"]
     assert found.releasable == ("a:1",)
 
 
@@ -192,7 +192,7 @@ def test_nothing_reuses_what_runs_and_nothing_that_runs_lacks_its_input(fail, lo
         if decided[reader].computes:
             assert decided[producer] is not Action.RELEASE
             assert decided[producer].computes or ":".join(map(str, producer)) not in lost
-    assert {one.id for one in found.restart} == {
+    assert {vertex.id for vertex in found.restart} == {
         f"{stage}:{index}" for (stage, index), action in decided.items() if action.computes
     }
     assert decided[("d", 0)] is not Action.RELEASE
@@ -233,7 +233,7 @@ def test_what_would_restart_in_a_graph(reads, states, failed, lost, missing, res
         lost=lost.split(),
         missing=missing.split(),
     )
-    assert [one.id for one in found.restart] == restart.split()
+    assert [vertex.id for vertex in found.restart] == restart.split()
     assert found.releasable == tuple(releasable.split())
 
 

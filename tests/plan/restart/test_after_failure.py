@@ -61,7 +61,7 @@ def test_neither_types_nor_regions_nor_who_tells_what_was_read_change():
     form = in_stored_form(PIPELINE, [failed(FIRST, 1, "stalled"), failed(SECOND, 2, "stalled")])
     assert stage_regions(form) == stage_regions(PIPELINE)
     assert [stage.output.type for stage in form.stages] == [stage.output.type for stage in PIPELINE.stages]
-    assert [one.name for one in sources_within(form.stage("ready"), form)] == ["raw"]
+    assert [source.name for source in sources_within(form.stage("ready"), form)] == ["raw"]
 
 
 def test_its_causes_are_rules():

@@ -38,7 +38,9 @@ def held(situation: Situation, *partitions: int) -> Situation:
 def judged(situation: Situation, *refused: str, by: str = "whole") -> Situation:
     """What the gate said of `clean` as it is on record."""
     content, cell = content_of(records_of(situation, "clean")), Cell("chain", "clean", "i")
-    verdict = StageVerdict(cell, content, by, "a1", NOW, refused, "; ".join(f"{one}: got 2" for one in refused) or None)
+    verdict = StageVerdict(
+        cell, content, by, "a1", NOW, refused, "; ".join(f"{decision}: got 2" for decision in refused) or None
+    )
     known = situation.of("clean").words.verdicts.verdicts
     return with_facts(situation, verdicts={"clean": ContentVerdicts((*known, verdict))})
 
@@ -95,7 +97,7 @@ def test_nobody_is_given_what_is_held(name, situation, expected):
 
 def test_what_is_refused_says_why_and_what_was_waived_says_who():
     refused = resume_plan(REFUSED).of("clean")
-    assert {str(one.reason) for one in refused} == {"all of its stage together is refused: unique(id): got 2"}
+    assert {str(decision.reason) for decision in refused} == {"all of its stage together is refused: unique(id): got 2"}
     plan = resume_plan(let(judged(PUBLISHED, UNIQUE)))
     assert "ann waived unique(id): known" in str(plan.of("clean")[0].reason)
     assert str(plan.of("total")[0].reason).endswith("made from clean[0], which somebody waived")

@@ -220,8 +220,8 @@ def test_what_a_run_made_before_it_starts_anew_runs_again_and_says_why(situation
     plan = resume_plan(situation)
     assert " ".join(words(plan).values()) == expected
     marked = [decision for decision in plan.decisions if isinstance(decision, RunDecision) and decision.anew]
-    assert " ".join(f"{one.stage[:2]}{one.partition}" for one in marked) == anew
-    assert {str(one.reason) for one in marked} <= {"this run starts anew after a failure (failover: full)"}
+    assert " ".join(f"{decision.stage[:2]}{decision.partition}" for decision in marked) == anew
+    assert {str(decision.reason) for decision in marked} <= {"this run starts anew after a failure (failover: full)"}
 
 
 @pytest.mark.parametrize(("name", "situation", "expected"), TABLE, ids=[row[0] for row in TABLE])

@@ -25,7 +25,7 @@ def done(stage: str, *reads: DeclaredRead, pipeline: Pipeline = CHAIN) -> Situat
 
 
 def reasons(situation: Situation, stage: str) -> set[str]:
-    return {str(one.reason) for one in resume_plan(situation).of(stage)}
+    return {str(decision.reason) for decision in resume_plan(situation).of(stage)}
 
 
 @pytest.mark.parametrize(

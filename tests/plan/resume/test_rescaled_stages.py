@@ -55,4 +55,4 @@ def test_rows_are_dealt_anew_where_nothing_but_the_cut_is_other(known, dealt):
 
 def test_partitions_that_follow_others_one_by_one_have_no_keys_to_be_dealt_by():
     known = replace(restored(forward("raw")), pipeline=pipeline(4, forward("raw")))
-    assert not any(one.dealt for one in resume_plan(known).of("total"))
+    assert not any(decision.dealt for decision in resume_plan(known).of("total"))

@@ -71,7 +71,10 @@ def test_another_setting_of_a_stage_has_it_and_its_readers_computed_again():
         "clean": "RR",
         "total": "R",
     }
-    reasons = {str(one.reason) for one in resume_plan(replace(DONE, pipeline=declaring(CHAIN, spark=TOKYO))).of("raw")}
+    reasons = {
+        str(decision.reason)
+        for decision in resume_plan(replace(DONE, pipeline=declaring(CHAIN, spark=TOKYO))).of("raw")
+    }
     assert reasons == {"the settings of the stage changed"}
 
 

@@ -58,14 +58,14 @@ def test_what_was_made_from_waived_data_says_so():
     assert str(plan.of("total")[0].reason) == (
         "consumable, and nothing it follows from changed; made from clean[1], which somebody waived"
     )
-    assert [one.rests_on for one in plan.of("clean")] == [None, None]
+    assert [decision.rests_on for decision in plan.of("clean")] == [None, None]
     assert plan.of("total")[0].rests_on == ("clean", 1)
 
 
 def test_whatever_follows_from_waived_data_says_so_however_far_away():
     from_raw = waived(altered(DONE, "raw", 1, refused=("revenue > 0",)), "raw", 1)
     plan = resume_plan(from_raw)
-    assert [one.rests_on for one in plan.of("clean")] == [None, ("raw", 1)]
+    assert [decision.rests_on for decision in plan.of("clean")] == [None, ("raw", 1)]
     assert plan.of("total")[0].rests_on == ("raw", 1)
     assert resume_plan(fresh(CHAIN)).of("total")[0].rests_on is None
 

@@ -101,7 +101,7 @@ def test_the_rows_of_a_source_are_stored_by_whoever_is_fused_with_it_first() -> 
         stage("after", forward("last")),
     )
     built = Pipeline(name="p", file="p.yaml", stages=stages)
-    assert [[one.name for one in sources_within(each, built)] for each in stages] == [
+    assert [[source.name for source in sources_within(each, built)] for each in stages] == [
         ["raw"], ["codes"], ["raw"], ["raw"], [],
     ]  # fmt: skip
-    assert [[one.name for one in stored_with(each, built)] for each in stages[:2]] == [["last"], ["codes"]]
+    assert [[source.name for source in stored_with(each, built)] for each in stages[:2]] == [["last"], ["codes"]]

@@ -113,7 +113,7 @@ def test_a_lake_that_takes_no_checkpoint_fails_no_run(finished):
 def test_the_command_lists_them_and_shows_what_is_in_one(finished):
     again(finished)
     listed = json.loads(ended(finished.command("checkpoints", "list", "--json")).out)
-    assert [one["state"] for one in listed["checkpoints"]] == ["completed", "completed"]
+    assert [checkpoint["state"] for checkpoint in listed["checkpoints"]] == ["completed", "completed"]
     lines = ended(finished.command("checkpoints", "list", "--run", FINISHED)).out
     assert "completed 2, failed 0, in progress 0" in lines
     shown = json.loads(ended(finished.command("checkpoints", "show", "2", "--json")).out)
@@ -144,7 +144,11 @@ def test_a_run_on_spark_is_asked_between_its_waves_and_the_command_shows_what_it
     bench.declare("checkpoint: {interval: 200ms, tolerable_failures: unlimited}")
     assert bench.run("--run-id", "r").code == 0
     listed = json.loads(ended(bench.command("checkpoints", "list", "--json")).out)
-    asked = [one for one in listed["checkpoints"] if one["acknowledgements"] and one["state"] == "completed"]
+    asked = [
+        checkpoint
+        for checkpoint in listed["checkpoints"]
+        if checkpoint["acknowledgements"] and checkpoint["state"] == "completed"
+    ]
     assert asked
     assert {part["answer"] for part in asked[-1]["acknowledgements"]} == {"acknowledged"}
     assert listed["counts"]["completed"] >= 2

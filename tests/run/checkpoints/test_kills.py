@@ -56,7 +56,7 @@ def code_of(process: ForkServerProcess) -> int | None:
 
 def take_over(run: PaperRun, started: Started, killed: ForkServerProcess) -> None:
     """The other one goes on with the checkpoints, and the killed one's region is tried again."""
-    (survivor,) = [one for one in started if one is not killed]
+    (survivor,) = [process for process in started if process is not killed]
     run.until(lambda: holder(run) == survivor.pid)
     started.append(run.start(LEFT if killed is started[0] else RIGHT, 0.1))
     for process in (survivor, started[-1]):
@@ -80,8 +80,8 @@ def test_whoever_takes_checkpoints_may_be_killed_at_any_phase(tmp_path, started,
     run.until(lambda: {acknowledgement.region for acknowledgement in run.acknowledgements} == {LEFT, RIGHT})
     for number in range(1, 200):  # whichever is the next to get there
         inject(run.settings.home_path, point, PIPELINE, number, FaultAction.KILL)
-    run.until(lambda: any(one.exitcode is not None for one in started))
-    (killed,) = [one for one in started if one.exitcode is not None]
+    run.until(lambda: any(process.exitcode is not None for process in started))
+    (killed,) = [process for process in started if process.exitcode is not None]
     for fault in Path(run.settings.home_path, "faults").iterdir():
         fault.unlink(missing_ok=True)
     assert killed.exitcode == -signal.SIGKILL
@@ -111,10 +111,10 @@ def test_of_two_processes_one_takes_checkpoints_at_a_time_and_another_goes_on_at
         now = holder(run)
         if now is not None and now not in holders[-1:]:
             holders.append(now)
-        return all(one.exitcode is not None for one in started)
+        return all(process.exitcode is not None for process in started)
 
     run.until(both_have_ended)
-    assert [one.exitcode for one in started] == [0, 0]
+    assert [process.exitcode for process in started] == [0, 0]
     assert len(holders) == len(set(holders)), "nobody takes it back from somebody who lives"
     is_whole(run)
     with run.ledger() as ledger:

@@ -27,7 +27,7 @@ def periodic(run: PaperRun):
 
 
 def completed(run: PaperRun):
-    return [one for one in periodic(run) if one.state is CheckpointState.COMPLETED]
+    return [checkpoint for checkpoint in periodic(run) if checkpoint.state is CheckpointState.COMPLETED]
 
 
 def open_asks(run: PaperRun, stage: str = LEFT):
@@ -66,7 +66,7 @@ def test_completion_is_told_to_attempts_that_acknowledged_and_to_the_runs_histor
     run = PaperRun.make(tmp_path, (LEFT,), **OFTEN)
     run.work()
     asked = {acknowledgement.number for acknowledgement in run.acknowledgements}
-    first = next(one.number for one in completed(run) if one.number in asked)
+    first = next(checkpoint.number for checkpoint in completed(run) if checkpoint.number in asked)
     assert f"checkpoint {first} of run {RUN} is complete" in run.said
     assert f"{LEFT}: checkpoint {first} is complete" in run.said
     with run.ledger() as ledger:
@@ -137,7 +137,7 @@ def test_every_attempt_that_is_under_way_fails_when_the_run_does(tmp_path):
 def test_as_many_may_fail_as_the_pipeline_tolerates(tmp_path, tolerable):
     run = PaperRun.make(tmp_path, (LEFT,), **LATE, tolerable_failures=tolerable)
     run.work(pace=slow_wave)
-    late = [one for one in periodic(run) if one.reason is CheckpointFailure.CHECKPOINT_EXPIRED]
+    late = [checkpoint for checkpoint in periodic(run) if checkpoint.reason is CheckpointFailure.CHECKPOINT_EXPIRED]
     assert len(late) >= 2
     assert not any(record.fails_run for record in run.records)
     assert run.records[-1].kept
@@ -170,7 +170,9 @@ def test_a_lake_that_takes_no_checkpoint_fails_the_checkpoint_and_a_tolerant_run
 
     place.write_text("a file is in the way")
     run.work()
-    failed = [one for one in periodic(run) if one.reason is CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE]
+    failed = [
+        checkpoint for checkpoint in periodic(run) if checkpoint.reason is CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE
+    ]
     assert failed
     assert "cannot be used: [Errno 20] Not a directory" in str(failed[0].failure)
     assert run.attempts[-1].state is AttemptState.FINISHED

@@ -88,7 +88,7 @@ def test_mended_files_of_a_failed_run_are_read_after_the_command_that_the_plan_n
     assert "`stagehold source retake orders --pipeline sales --interval '2024-01-01'` takes it as it is now" in said
     assert "interval 2024-01-01 took it" in call("plan", "sales", "--interval", "2024-01-02", code=1).stderr
     shown = json.loads(retake("--dry-run", "--json").stdout)
-    assert [(Path(one["path"]).name, one["change"]) for one in shown["changes"]] == [
+    assert [(Path(change["path"]).name, change["change"]) for change in shown["changes"]] == [
         ("a.json", "1 bytes, now 9"),
         ("c.json", "new"),
     ]

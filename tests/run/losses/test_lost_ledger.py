@@ -73,7 +73,10 @@ def test_a_lost_ledger_comes_back_as_it_was(finished):
     known = facts(finished)
     lose_ledger(finished)
     before = ended(finished.command("reconcile", "--dry-run", "--json"))
-    assert {one["difference"] for one in before.result["disagreements"]} == {"row_missing", "epoch_behind"}
+    assert {disagreement["difference"] for disagreement in before.result["disagreements"]} == {
+        "row_missing",
+        "epoch_behind",
+    }
     assert facts(finished) == []
     reconciled(finished)
     assert facts(finished) == known

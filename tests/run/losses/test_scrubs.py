@@ -58,7 +58,8 @@ def verify(bench: Workbench, code: int, *words: str, settings: Settings | None =
 def found(document: dict[str, Any]) -> dict[tuple[str, int], tuple[str, bool, bool]]:
     """State, marked and healed of each partition that is told of."""
     return {
-        (one["stage"], one["partition"]): (one["state"], one["marked"], one["healed"]) for one in document["partitions"]
+        (partition["stage"], partition["partition"]): (partition["state"], partition["marked"], partition["healed"])
+        for partition in document["partitions"]
     }
 
 
@@ -83,13 +84,16 @@ def test_a_flipped_bit_is_found_and_marked_and_the_next_run_heals_it(finished):
         ("by_wave", 2): ("missing", False, False),
         ("numbers", 0): ("missing", False, False),
     }
-    assert [one["stage"] for one in told["stages"]] == ["summary", "numbers", "by_wave", "by_colour"]
-    assert [one["checked"] for one in told["stages"]] == [1, 4, 4, 4]
+    assert [stage["stage"] for stage in told["stages"]] == ["summary", "numbers", "by_wave", "by_colour"]
+    assert [stage["checked"] for stage in told["stages"]] == [1, 4, 4, 4]
     assert told["next"] == f"stagehold verify toy --interval {INTERVAL} --heal"
     assert states(finished, "summary") == [PartitionState.DAMAGED]
     assert states(finished, "by_colour").count(PartitionState.DAMAGED) == 1
     assert set(states(finished, "by_wave") + states(finished, "numbers")) == {PartitionState.CONSUMABLE}
-    again = {(one["stage"], one["partition"]): one["differs"] for one in verify(finished, 1)["partitions"]}
+    again = {
+        (partition["stage"], partition["partition"]): partition["differs"]
+        for partition in verify(finished, 1)["partitions"]
+    }
     assert again["summary", 0].startswith("marked at ")
     assert again["numbers", 0].endswith("on record")
     assert finished.run().counts[1] > 0
@@ -116,11 +120,11 @@ def test_what_somebody_deleted_or_works_on_is_no_damage(finished):
         lease = ledger.leases.take(f"toy/{INTERVAL}/by_colour", None, "somebody", 60, lambda _: False)
         told = verify(finished, 0, "--sample", "2", "--heal")
         ledger.leases.release(lease)
-    skipped = {one["stage"]: one["differs"] for one in told["partitions"]}
-    assert {one["state"] for one in told["partitions"]} == {"skipped"}
+    skipped = {partition["stage"]: partition["differs"] for partition in told["partitions"]}
+    assert {partition["state"] for partition in told["partitions"]} == {"skipped"}
     assert skipped["by_colour"] == "somebody works on by_colour"
     assert skipped["summary"].startswith("removed by commit ")
-    assert [(one["stage"], one["checked"], one["skipped"]) for one in told["stages"]] == [
+    assert [(stage["stage"], stage["checked"], stage["skipped"]) for stage in told["stages"]] == [
         ("summary", 0, 1),
         ("numbers", 2, 0),
         ("by_wave", 2, 0),

@@ -32,4 +32,4 @@ def test_a_run_reads_the_rows_from_the_files_that_hold_them_now(tmp_path, spark_
     assert sum(record.rows for record in project.run(pipeline, "run", INTERVAL)["numbers"]) == 4
     rows = DeltaTable(f"{project.settings.lake_uri}/marts/numbers").to_pyarrow_table().to_pylist()
     assert sorted((row["day"], row["n"]) for row in rows) == [("mon", 0), ("mon", 1), ("tue", 0), ("tue", 1)]
-    assert {one.run_id for one in project.run(pipeline, "again", INTERVAL)["numbers"]} == {"run"}
+    assert {number.run_id for number in project.run(pipeline, "again", INTERVAL)["numbers"]} == {"run"}

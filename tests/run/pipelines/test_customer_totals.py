@@ -171,7 +171,7 @@ def test_a_copy_of_the_lake_shows_what_a_savepoint_keeps(bench, tmp_path):
     copied = replace(bench.settings, home=str(tmp_path), lake=str(tmp_path / "lake"), project=str(tmp_path / "none"))
     shutil.copytree(bench.settings.lake_uri, copied.lake)
     tree = look(bench, copied, "day_3")
-    (stage,) = (one for one in tree["stages"] if one["name"] == STAGE)
+    (stage,) = (stage for stage in tree["stages"] if stage["name"] == STAGE)
     (state,) = stage["states"]
     wanted = expected(bench, *DAYS[:3])
     assert (state["shape"]["name"], state["amount"]["rows"]) == ("totals", len(wanted))

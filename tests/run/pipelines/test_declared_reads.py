@@ -94,7 +94,7 @@ def test_a_declared_read_that_changed_runs_its_stage_and_what_follows(
     change(tmp_path, 2, monkeypatch)
     plan = current_plan(request, project.settings)
     assert plan.stages_that_compute() == (rated, "summed")
-    assert {str(one.reason) for one in plan.of(rated)} == {reason}
+    assert {str(decision.reason) for decision in plan.of(rated)} == {reason}
     second = project.run(pipeline, "second")
     assert second["numbers"] == first["numbers"]
     assert second["summed"][0].fingerprint != first["summed"][0].fingerprint

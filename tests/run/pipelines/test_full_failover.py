@@ -109,7 +109,7 @@ def test_the_preview_of_a_resume_says_so_and_the_resume_does_it_once(project):
     with pytest.raises((StageholdError, RuntimeError)):
         project.run(pipeline, "r1")
     plan = current_plan(RunRequest(pipeline, "r1", INTERVAL, {}), project.settings)
-    assert {str(one.reason) for stage in ("numbers", "aside") for one in plan.of(stage)} == {
+    assert {str(decision.reason) for stage in ("numbers", "aside") for decision in plan.of(stage)} == {
         "this run starts anew after a failure (failover: full)"
     }
     assert plan.counts.run == 9

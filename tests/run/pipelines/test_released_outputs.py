@@ -36,7 +36,7 @@ def said(bench: Workbench, interval: str) -> tuple[str, dict[str, set[int]]]:
     plan = json.loads(say(bench, "plan", "toy", "--interval", interval, *RESTORE).out).get("released")
     backfill = json.loads(say(bench, "backfill", "toy", "--from", interval, *RESTORE, "--dry-run").out)
     assert backfill["released"] == (plan and plan["text"])
-    found = {one["stage"]: set(one["partitions"]) for one in plan["outputs"]} if plan else {}
+    found = {output["stage"]: set(output["partitions"]) for output in plan["outputs"]} if plan else {}
     (planned,) = backfill["intervals"]
     told = {cell["stage"]: cell["released"] for cell in planned["cells"] if cell["released"]}
     assert told == {stage: len(partitions) for stage, partitions in found.items()}

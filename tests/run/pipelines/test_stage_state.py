@@ -150,7 +150,7 @@ def test_a_day_that_comes_out_different_makes_later_days_run_again(project):
             RunRequest(pipeline(project), "look", DAY.format(2), {}), ledger, project.settings
         ).plan
     assert {decision.action for decision in plan.of("totals")} == {Action.RUN}
-    assert {str(one.reason) for one in plan.of("totals")} == {"what totals kept in 2026-11-01 changed"}
+    assert {str(decision.reason) for decision in plan.of("totals")} == {"what totals kept in 2026-11-01 changed"}
     records = project.run(pipeline(project), "run 2 again", DAY.format(2))
     doubled = duckdb.sql(
         f"SELECT customer, sum(amount * CASE day WHEN DATE '2026-11-01' THEN 2 ELSE 1 END)::DECIMAL(18,2), count(*) "
@@ -169,7 +169,7 @@ def test_lost_state_is_healed_by_its_own_interval(project):
     with pytest.raises(EarlierMissing, match="2026-11-02 has to run first: it lacks what partitions 1 kept"):
         project.run(pipeline(project), "run 3", DAY.format(3))
     healed = project.run(pipeline(project), "heal", DAY.format(2))
-    assert [one.run_id for one in healed["totals"]] == ["run 2", "heal", "run 2", "run 2"]
+    assert [record.run_id for record in healed["totals"]] == ["run 2", "heal", "run 2", "run 2"]
     assert given(project.run(pipeline(project), "run 3 again", DAY.format(3))) == expected(project, 1, 2, 3)
 
 
@@ -186,14 +186,14 @@ def test_a_restore_into_other_partitions_deals_rows_and_state_by_key(project):
         plan = IntervalView.of_run(
             RunRequest(wider, "again", DAY.format(2), {}, restore), ledger, project.settings
         ).plan
-    assert {str(one.reason) for one in plan.of("totals")} == {
+    assert {str(decision.reason) for decision in plan.of("totals")} == {
         "rows of the 4 restored partitions, dealt anew by their keys"
     }
     records = project.run(wider, "again", DAY.format(2), restore)
     assert given(records) == expected(project, 1, 2)
     assert len(days_kept(records)) == 4 + 4
     again = project.run(wider, "once more", DAY.format(2))
-    assert {one.run_id for one in again["totals"]} == {"again"}, "dealt rows count like computed ones"
+    assert {record.run_id for record in again["totals"]} == {"again"}, "dealt rows count like computed ones"
     arrive(project, 3)
     assert given(project.run(wider, "run 3", DAY.format(3))) == expected(project, 1, 2, 3)
 
@@ -277,5 +277,5 @@ def test_damaged_state_is_noticed_before_anything_is_made_from_it(project):
     with pytest.raises(EarlierMissing, match="it lacks what partitions 2 kept"):
         project.run(careful, "run 2", DAY.format(2))
     healed = project.run(careful, "heal", DAY.format(1))
-    assert [one.run_id for one in healed["totals"]] == ["run 1", "run 1", "heal", "run 1"]
+    assert [record.run_id for record in healed["totals"]] == ["run 1", "run 1", "heal", "run 1"]
     assert given(project.run(careful, "run 2 again", DAY.format(2))) == expected(project, 1, 2)

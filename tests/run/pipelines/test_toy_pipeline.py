@@ -144,7 +144,11 @@ def test_a_restore_of_an_interval_without_records_would_compute_all_of_it(finish
     )
     assert (seen.code, " ".join(seen.out.split()).count(remark)) == (0, 1)
     told = json.loads(document.out)
-    assert (told["remark"], told["reuse"], {one["action"] for one in told["decisions"]}) == (remark, 0, {"run"})
+    assert (told["remark"], told["reuse"], {decision["action"] for decision in told["decisions"]}) == (
+        remark,
+        0,
+        {"run"},
+    )
     with Ledger.open(finished.settings.ledger_url) as ledger:
         assert ledger.partitions.intervals("toy", 5) == ("2026-11-20",)
 

@@ -59,7 +59,8 @@ class Waivable(Gated):
         with self.project.ledger() as ledger:
             request = RunRequest(self.pipeline(), "preview", INTERVAL, {})
             return [
-                str(one.reason) for one in IntervalView.of_run(request, ledger, self.project.settings).plan.of(stage)
+                str(decision.reason)
+                for decision in IntervalView.of_run(request, ledger, self.project.settings).plan.of(stage)
             ]
 
 

@@ -112,5 +112,5 @@ def test_a_relative_source_is_the_projects_and_the_same_from_every_folder(
         assert [[file.path for file in split.files] for split in splits] == [
             [str(project / "side" / name)] for name in ("a.parquet", "b.parquet")
         ]
-        keys.append([str(one.key) for one in IntervalView.of_run(request, ledger, settings).plan.of("raw")])
+        keys.append([str(decision.key) for decision in IntervalView.of_run(request, ledger, settings).plan.of("raw")])
     assert keys[0] == keys[1]
