@@ -19,7 +19,6 @@ from stagehold.model.states import RUN as RUN_LIFE
 from stagehold.model.states import RunEvent
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here.region import work_on
-from stagehold.run.intervals import run_matrix as subject
 from stagehold.run.intervals.run_matrix import RunsAsked, run_matrix
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
@@ -146,7 +145,7 @@ def test_a_run_that_was_killed_lacks_what_it_never_came_to(world):
     assert lost.outcome in (FAILED, REUSED)
 
 
-def test_filters_take_the_runs_that_have_such_a_square_and_pages_go_on_behind_what_was_looked_at(world, monkeypatch):
+def test_filters_take_the_runs_that_have_such_a_square_and_pages_go_on_behind_what_was_looked_at(world):
     go(world, "1")
     release(world, "drafts")
     world.lose("prints", 0)
@@ -161,10 +160,9 @@ def test_filters_take_the_runs_that_have_such_a_square_and_pages_go_on_behind_wh
     assert ([line.run.run_id for line in page.lines], page.following) == (["5", "4"], "4")
     page = matrix(world, limit=3, before="4")
     assert ([line.run.run_id for line in page.lines], page.following) == (["3", "2 heals", "1"], None)
-    monkeypatch.setattr(subject, "MOST_LOOKED_AT", 2)
-    page = matrix(world, limit=1, outcome=HEALED)
+    page = matrix(world, limit=1, outcome=HEALED, most=2)
     assert (page.lines, page.following, page.looked_at) == ((), "4", 2)
-    page = matrix(world, limit=2, outcome=HEALED, before=page.following)
+    page = matrix(world, limit=2, outcome=HEALED, before=page.following, most=2)
     assert [line.run.run_id for line in page.lines] == ["2 heals"]
 
 

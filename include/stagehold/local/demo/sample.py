@@ -20,7 +20,7 @@ TOOL = "tpchgen-cli"
 SCALE = 0.05  # if nobody says otherwise
 
 
-def make_sample(lake: Path, scale: float) -> None:
+def make_sample(lake: Path, scale: float, tool: str = TOOL) -> None:
     """Write ``PARTS`` Parquet files per table under ``lake``/raw, unless that scale is there already.
 
     The stamp is removed first and written last, so an interrupted call is repeated in full by the next one. Files of
@@ -35,7 +35,7 @@ def make_sample(lake: Path, scale: float) -> None:
     stamp.unlink(missing_ok=True)
     for table in TABLES:
         shutil.rmtree(raw / table, ignore_errors=True)
-    _generate(raw, scale)
+    _generate(raw, scale, tool)
     stamp.write_text(wanted)
 
 
@@ -53,9 +53,9 @@ def bring_day(lake: Path, day: date) -> Path:
     return Path(f"{place}.part").rename(place)
 
 
-def _generate(raw: Path, scale: float) -> None:
+def _generate(raw: Path, scale: float, tool: str) -> None:
     command = [
-        _tool(),
+        _path_of(tool),
         "parquet",
         f"--scale-factor={scale}",
         f"--output-dir={raw}",
@@ -66,11 +66,11 @@ def _generate(raw: Path, scale: float) -> None:
     subprocess.run(command, check=True)
 
 
-def _tool() -> str:
-    """The one installed beside this Python, which may not be on PATH, else any."""
-    found = shutil.which(TOOL, path=str(Path(sys.executable).parent)) or shutil.which(TOOL)
+def _path_of(tool: str) -> str:
+    """The tool that is installed beside this Python, which may not be on PATH, else any of that name."""
+    found = shutil.which(tool, path=str(Path(sys.executable).parent)) or shutil.which(tool)
     if found is None:
-        raise ToolMissing(TOOL, "make the sample data", "make demo")
+        raise ToolMissing(tool, "make the sample data", "make demo")
     return found
 
 

@@ -66,7 +66,7 @@ class RunLine:
 @dataclass(frozen=True)
 class RunsAsked:
     """Which runs somebody asks for: the last of them, or those that began before one. ``outcome`` is one that a stage,
-    or that ``stage``, has to have; ``reaches`` says which intervals are meant.
+    or that ``stage``, has to have; ``reaches`` says which intervals are meant. ``most`` runs are looked at for a page.
     """
 
     limit: int
@@ -74,6 +74,7 @@ class RunsAsked:
     outcome: StageOutcome | None = None
     stage: str | None = None
     reaches: Callable[[str], bool] = field(default=lambda _: True)
+    most: int = MOST_LOOKED_AT
 
     def takes(self, line: RunLine) -> bool:
         if self.outcome is None:
@@ -101,7 +102,7 @@ def run_matrix(pipeline: Pipeline, ledger: Ledger, asked: RunsAsked, goes_on: Ca
     last = _run_named(asked.before, pipeline, ledger)
     found: list[RunLine] = []
     looked_at = 0
-    while looked_at < MOST_LOOKED_AT:
+    while looked_at < asked.most:
         batch = ledger.runs.before(pipeline.name, last, asked.limit)
         wanted = [one for one in batch if asked.reaches(one.interval)]
         lines = {one.run.run_id: one for one in _lines(pipeline, wanted, ledger, goes_on)}
