@@ -58,7 +58,7 @@ def runs(
         print_document(told)
         return
     if found.lines:
-        stages = [one.name for one in declared.stages]
+        stages = [stage.name for stage in declared.stages]
         print_table(f"runs of {pipeline} (times in UTC)", (*_COLUMNS, *stages, "run"), map(_row, found.lines))
     typer.echo(_foot(pipeline, found))
 
@@ -76,7 +76,7 @@ def _goes_on(run: Run, ledger: Ledger) -> bool:
 
 
 def _row(line: RunLine) -> Sequence[str]:
-    run, work = line.run, sum(one.seconds for one in line.squares)
+    run, work = line.run, sum(square.seconds for square in line.squares)
     told = (run.interval, run.state, moment(run.started_at), f"{work:.1f} s", f"{line.spared:.1f} s")
     return (*told, *map(_square, line.squares), run.run_id)
 

@@ -60,7 +60,7 @@ class RunLine:
     @property
     def spared(self) -> float:
         """Seconds of work that it did not do again."""
-        return sum(one.spared for one in self.squares)
+        return sum(square.spared for square in self.squares)
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class RunsAsked:
     def takes(self, line: RunLine) -> bool:
         if self.outcome is None:
             return True
-        squares = (one for one in line.squares if self.stage in (None, one.stage))
-        return any(one.has(self.outcome) for one in squares)
+        squares = (square for square in line.squares if self.stage in (None, square.stage))
+        return any(square.has(self.outcome) for square in squares)
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def run_matrix(pipeline: Pipeline, ledger: Ledger, asked: RunsAsked, goes_on: Ca
     looked_at = 0
     while looked_at < asked.most:
         batch = ledger.runs.before(pipeline.name, last, asked.limit)
-        wanted = [one for one in batch if asked.reaches(one.interval)]
-        lines = {one.run.run_id: one for one in _lines(pipeline, wanted, ledger, goes_on)}
+        wanted = [run for run in batch if asked.reaches(run.interval)]
+        lines = {line.run.run_id: line for line in _lines(pipeline, wanted, ledger, goes_on)}
         for run in batch:
             last, looked_at = run, looked_at + 1
             if run.run_id in lines and asked.takes(lines[run.run_id]):
@@ -123,8 +123,8 @@ def _run_named(run_id: str | None, pipeline: Pipeline, ledger: Ledger) -> Run | 
         return None
     run = ledger.runs.get(run_id)
     if run.pipeline != pipeline.name:
-        some = ledger.runs.before(pipeline.name, None, 10)
-        raise UnknownName(f"run of {pipeline.name}", run_id, [one.run_id for one in some])
+        runs = ledger.runs.before(pipeline.name, None, 10)
+        raise UnknownName(f"run of {pipeline.name}", run_id, [run.run_id for run in runs])
     return run
 
 
@@ -167,28 +167,38 @@ def _read(pipeline: Pipeline, runs: Sequence[Run], ledger: Ledger, active: Colle
         last_tries=ledger.intervals.last_tries(ids),
         tries=ledger.run_outcomes.tries(ids),
         wanted={
-            (place[1], one.stage): one.partitions
+            (place[1], stage.stage): stage.partitions
             for place in places
-            for one in declared_stages(with_counts(pipeline, decided.get(place, {})))
+            for stage in declared_stages(with_counts(pipeline, decided.get(place, {})))
         },
-        leases=frozenset(one.name for one in alive),
+        leases=frozenset(lease.name for lease in alive),
     )
 
 
 def _square(stage: Stage, region: str, run: Run, facts: _Facts, *, active: bool) -> StageSquare:
-    tries = [one for one in facts.last_tries if (one.run_id, one.region) == (run.run_id, region)]
+    tries = [tries for tries in facts.last_tries if (tries.run_id, tries.region) == (run.run_id, region)]
     work, left = facts.work.get((run.run_id, stage.id), NOTHING), facts.left.get((run.run_id, stage.id), ())
     working = works(facts.pipeline.name, run.interval, tries, facts.leases, active=active)
     wanted = facts.wanted.get((run.interval, stage.id))
     # A run that finished had all that was declared then.
-    lacking = 0 if run.state is RunState.FINISHED or not left else (wanted or 0) - sum(one.partitions for one in left)
+    lacking = (
+        0 if run.state is RunState.FINISHED or not left else (wanted or 0) - sum(behind.partitions for behind in left)
+    )
     counts = _counts(work, left, max(0, lacking))
-    unmade = stage.output.stored and (not left or lacking > 0 or any(one in counts for one in _KEPT_BACK.values()))
-    failed = [one for one in tries if one.failed(active=working)] if unmade or not stage.output.stored else []
-    reused = sum(one.seconds for one in left if not one.own and one.state is PartitionState.CONSUMABLE)
+    unmade = stage.output.stored and (
+        not left or lacking > 0 or any(outcome in counts for outcome in _KEPT_BACK.values())
+    )
+    failed = (
+        [same_parts for same_parts in tries if same_parts.failed(active=working)]
+        if unmade or not stage.output.stored
+        else []
+    )
+    reused = sum(behind.seconds for behind in left if not behind.own and behind.state is PartitionState.CONSUMABLE)
     return StageSquare(
         stage=stage.name,
-        outcome=_outcome(counts, running=working and any(_at_work(one) for one in tries), failed=bool(failed)),
+        outcome=_outcome(
+            counts, running=working and any(_at_work(same_parts) for same_parts in tries), failed=bool(failed)
+        ),
         counts=counts,
         attempts=facts.tries.get((run.run_id, region), 0),
         seconds=round(work.seconds, 1),
@@ -204,12 +214,12 @@ def _at_work(tries: LastTries) -> bool:
 
 def _counts(work: OwnWork, left: Sequence[LeftBehind], lacking: int) -> Mapping[StageOutcome, int]:
     counts: Counter[StageOutcome] = Counter()
-    for one in left:
-        if one.state in _KEPT_BACK:
-            counts[_KEPT_BACK[one.state]] += one.partitions
-        elif not one.own:
-            released = one.state is PartitionState.RELEASED
-            counts[StageOutcome.RELEASED if released else StageOutcome.REUSED] += one.partitions
+    for behind in left:
+        if behind.state in _KEPT_BACK:
+            counts[_KEPT_BACK[behind.state]] += behind.partitions
+        elif not behind.own:
+            released = behind.state is PartitionState.RELEASED
+            counts[StageOutcome.RELEASED if released else StageOutcome.REUSED] += behind.partitions
     counts[StageOutcome.RAN] = work.computed
     counts[StageOutcome.HEALED] = work.healed
     counts[StageOutcome.JUDGED] = work.judged

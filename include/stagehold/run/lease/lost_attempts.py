@@ -65,8 +65,8 @@ def works(pipeline: str, interval: str, tries: Sequence[LastTries], leases: Coll
     """
     if not active:
         return False
-    begun = [one for one in tries if one.going]
-    own = {region_lease(pipeline, interval, one.region) for one in begun}
+    begun = [same_parts for same_parts in tries if same_parts.going]
+    own = {region_lease(pipeline, interval, tries.region) for tries in begun}
     return not begun or any(name == lease or name.startswith(f"{lease}/") for name in leases for lease in own)
 
 
