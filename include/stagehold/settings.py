@@ -99,6 +99,9 @@ class Settings:
     pools set` does; 0 is no pool."""
     input_seconds: int = 3600
     """How many seconds a task of an eager pipeline waits for what it reads."""
+    kept_megabytes: int = 64
+    """Megabytes that a process may keep at most of what it has read and made, so that the next request is answered
+    sooner: pipelines, plans, pages. `stagehold/api/health` on the api-server says what is kept."""
     rights: str = ""
     """Which roles of Airflow may do what not everybody may who may resume a run, as `waive=op,admin;
     dispose_savepoint=admin`; `*` is everybody. Default: `op` and `admin`."""

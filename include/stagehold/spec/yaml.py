@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from stagehold.model.kept import Shelf
 
 FieldPath = tuple[str, ...]
 # libyaml's, which takes a tenth of the time; a PyYAML that was built without it has none.
@@ -57,11 +58,16 @@ def read_document(path: Path) -> Document:
 
 def parse_document(text: str, file: str) -> Document:
     """A plan reads each suite anew, so a text that was parsed before is not parsed again."""
-    parsed = _parsed(text, file)
+    parsed = _PARSED.get((text, file))
+    if parsed is None:
+        parsed = _parsed(text, file)
+        _PARSED.put((text, file), parsed)
     return replace(parsed, data=deepcopy(parsed.data))
 
 
-@lru_cache(maxsize=1024)  # some 50 MB at most
+_PARSED = Shelf[Document]("texts in YAML")
+
+
 def _parsed(text: str, file: str) -> Document:
     try:
         return _read(*_composed(text), file)

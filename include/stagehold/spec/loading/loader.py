@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stagehold.code.sql_job import job_of
+from stagehold.code.project import find_module
+from stagehold.code.sql_job import is_sql, job_of
 from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
+from stagehold.model.kept import Shelf
 from stagehold.model.keys.key_groups import default_max_parallelism
 from stagehold.settings import Settings
 from stagehold.spec.draft import Draft, key_of
@@ -17,6 +21,7 @@ from stagehold.spec.loading.pipeline_checks import check
 from stagehold.spec.pipeline import Input, Output, OutputForm, OutputType, Pipeline, Stage, StageSettings
 from stagehold.spec.settings.run_settings import ExecutionMode, RunSettings
 from stagehold.spec.settings.source import Source
+from stagehold.spec.suites import suite_files
 from stagehold.spec.yaml import Document, plain_document, read_document
 
 IN_PYTHON = "<python>"
@@ -39,30 +44,41 @@ def load_each_pipeline(settings: Settings) -> tuple[Pipeline | InvalidSpec, ...]
     """Every file of the folder as a pipeline, or as what is wrong with it,
     so that a bad file leaves the others usable.
     """
-    pipelines: dict[str, Pipeline] = {}
-    results: list[Pipeline | InvalidSpec] = []
-    for path in pipeline_files(settings):
-        try:
-            pipeline = _load(path, settings)
-            _refuse_taken_name(path, pipeline, pipelines)
-        except InvalidSpec as error:
-            results.append(error)
-            continue
-        pipelines[pipeline.name] = pipeline
-        results.append(pipeline)
-    return tuple(results)
+    loaded = {path: _loaded(path, settings) for path in pipeline_files(settings)}
+    owners: dict[str, Path] = {}
+    for path, one in loaded.items():
+        if isinstance(one, Pipeline) and (one.name not in owners or path.stem == one.name):
+            owners[one.name] = path
+    return tuple(
+        one if isinstance(one, InvalidSpec) or owners[one.name] == path else _taken_name(path, one, owners[one.name])
+        for path, one in loaded.items()
+    )
 
 
 def find_pipeline(name: str, settings: Settings) -> Pipeline:
-    """The pipeline called ``name``; problems in other files do not matter.
+    """The pipeline called ``name``; problems in other files do not matter. Of several files that declare it, the one
+    that is called so is meant, or else the first.
 
     :raises UnknownName: no file declares that name
     """
-    files = pipeline_files(settings)
-    found = next((path for path in files if _may_name(path, name) and _name_in(path) == name), None)
+    found = next((path for path in _files_for(name, settings) if _declares(path, name, settings)), None)
     if found is None:
-        raise UnknownName("pipeline", name, sorted(map(_name_in, files)))
+        raise UnknownName("pipeline", name, sorted(map(_name_in, pipeline_files(settings))))
     return _load(found, settings)
+
+
+def _files_for(name: str, settings: Settings) -> Iterator[Path]:
+    """Most files are called as their pipeline, so that no other one has to be looked at."""
+    folder = Path(settings.pipelines)
+    usual = folder / f"{name}.yaml"
+    if usual.parent == folder:
+        yield usual
+    yield from pipeline_files(settings)
+
+
+def _declares(path: Path, name: str, settings: Settings) -> bool:
+    kept = _kept(path, settings)
+    return kept.name == name if kept else _may_name(path, name) and _name_in(path) == name
 
 
 def _name_in(path: Path) -> str:
@@ -83,15 +99,95 @@ def pipeline_files(settings: Settings) -> tuple[Path, ...]:
     return tuple(sorted(Path(settings.pipelines).glob("*.yaml")))
 
 
-def _refuse_taken_name(path: Path, pipeline: Pipeline, earlier: Mapping[str, Pipeline]) -> None:
-    if pipeline.name in earlier:
-        taken = f"{pipeline.name!r}, which {earlier[pipeline.name].file} has"
-        line = read_document(path).line(("pipeline",))
-        raise InvalidSpec(str(path), [SpecProblem(line, "pipeline", taken, "a name that no other file has")])
+def _taken_name(path: Path, pipeline: Pipeline, owner: Path) -> InvalidSpec:
+    line = read_document(path).line(("pipeline",))
+    taken = f"{pipeline.name!r}, which {owner} has"
+    return InvalidSpec(str(path), [SpecProblem(line, "pipeline", taken, "a name that no other file has")])
+
+
+def _loaded(path: Path, settings: Settings) -> Pipeline | InvalidSpec:
+    try:
+        return _load(path, settings)
+    except InvalidSpec as error:
+        return error
+
+
+Identity = tuple[int, int, int] | None  # when it was changed, its size and its inode; None of a file that is gone
+SETTLED_NANOSECONDS = 2_000_000_000  # within which a file system may give two changes the same time
+
+
+@dataclass(frozen=True)
+class _ReadPipeline:
+    """A pipeline, and the files that it was read from: its own, and those whose code and suites it names."""
+
+    pipeline: Pipeline
+    files: Mapping[Path, Identity]
+
+    @property
+    def is_current(self) -> bool:
+        return all(_identity(path) == known for path, known in self.files.items())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether whoever changes one of the files from now on gives it another identity."""
+        newest = max(known[0] if known else 0 for known in self.files.values())
+        return newest < time.time_ns() - SETTLED_NANOSECONDS
+
+
+_READ = Shelf[_ReadPipeline]("pipelines")
 
 
 def _load(path: Path, settings: Settings) -> Pipeline:
-    return load_pipeline(path, project=Path(settings.project), suites=Path(settings.suites))
+    """A file that has problems is read each time, as what it lacks may come from anywhere.
+
+    :raises InvalidSpec: listing every problem of the file with its line
+    """
+    kept = _kept(path, settings)
+    if kept:
+        return kept
+    project, suites, own = Path(settings.project), Path(settings.suites), _identity(path)
+    document = read_document(path)
+    pipeline = _pipeline(document, project=project, suites=suites)
+    named = {file: _identity(file) for file in _named_files(document.data, project, suites)}
+    read = _ReadPipeline(pipeline, {path: own, **named})
+    if read.is_settled:
+        _READ.put(_place(path, settings), read)
+    return pipeline
+
+
+def _kept(path: Path, settings: Settings) -> Pipeline | None:
+    """What was read of it before, unless a file has changed since."""
+    read = _READ.get(_place(path, settings))
+    return read.pipeline if read and read.is_current else None
+
+
+def _place(path: Path, settings: Settings) -> tuple[str, str, str]:
+    return str(path), settings.project, settings.suites
+
+
+def _identity(path: Path) -> Identity:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _named_files(data: Any, project: Path, suites: Path) -> Iterator[Path]:
+    """Modules and SQL of the project, and files of suites, that the texts of a file name. Too many do no harm."""
+    gates, texts = suite_files(suites, project), frozenset(_texts(data))
+    yield from (gates[text] for text in texts & gates.keys())
+    for module in {text.partition(":")[0] for text in texts if ":" in text or is_sql(text)}:
+        found = find_module(module, project)
+        if found is not None:
+            yield found
+
+
+def _texts(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    for item in data.values() if isinstance(data, Mapping) else data if isinstance(data, list | tuple) else ():
+        yield from _texts(item)
 
 
 def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
