@@ -177,7 +177,7 @@ def test_who_may_see_one_pipeline_learns_of_no_other(api, bearer, half_done, lea
 
 
 def test_who_may_see_dags_but_no_runs_learns_names_alone(api, bearer, half_done, leases, monkeypatch):
-    monkeypatch.setattr("stagehold.airflow.overview.visible_pipelines.may_see_runs", lambda dag_id, user: False)
+    monkeypatch.setattr("stagehold.airflow.overview.visible_pipelines.may_see_runs", lambda dag_ids, user: frozenset())
     overview, sizes, stale = (api.get(path, headers=bearer("viewer")).json() for path in (OVERVIEW, SIZES, STALE))
     assert {one["standing"] for one in overview["pipelines"]} == {"hidden"}
     assert (overview["leases"], sizes["ledgers"], sizes["pipelines"], stale["pipelines"]) == ([], [], [], [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -27,17 +28,22 @@ MAY_RESUME = Depends(requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE))
 
 def may_resume(dag_id: str, user: BaseUser) -> bool:
     """The answer MAY_RESUME would give, for a page that shows the button before it is pressed."""
-    return _may("PUT", DagAccessEntity.TASK_INSTANCE, dag_id, user)
+    return _may("PUT", DagAccessEntity.TASK_INSTANCE, _details(dag_id), user)
 
 
-def may_see_runs(dag_id: str, user: BaseUser) -> bool:
-    """The answer MAY_SEE_RUN would give, for a page that shows many DAGs."""
-    return _may("GET", DagAccessEntity.TASK_INSTANCE, dag_id, user)
+def may_see_runs(dag_ids: Collection[str], user: BaseUser) -> frozenset[str]:
+    """The DAGs of which MAY_SEE_RUN would let the user see runs, for a page that shows many."""
+    teams = DagModel.get_dag_id_to_team_name_mapping([*dag_ids])
+    return frozenset(
+        dag_id
+        for dag_id in dag_ids
+        if _may("GET", DagAccessEntity.TASK_INSTANCE, DagDetails(id=dag_id, team_name=teams.get(dag_id)), user)
+    )
 
 
 def may_trigger(dag_id: str, user: BaseUser) -> bool:
     """Whether Airflow's own routes that start a run or a backfill would let the user: the answer of MAY_BACKFILL."""
-    return _may("POST", DagAccessEntity.RUN, dag_id, user)
+    return _may("POST", DagAccessEntity.RUN, _details(dag_id), user)
 
 
 def same_origin_json(request: Request) -> None:
@@ -55,13 +61,12 @@ def same_origin_json(request: Request) -> None:
 SAME_ORIGIN_JSON = Depends(same_origin_json)
 
 
-def _may(method: ResourceMethod, entity: DagAccessEntity, dag_id: str, user: BaseUser) -> bool:
-    return get_auth_manager().is_authorized_dag(
-        method=method,
-        access_entity=entity,
-        details=DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id)),
-        user=user,
-    )
+def _details(dag_id: str) -> DagDetails:
+    return DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+
+
+def _may(method: ResourceMethod, entity: DagAccessEntity, dag: DagDetails, user: BaseUser) -> bool:
+    return get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=dag, user=user)
 
 
 def _own_origin(request: Request) -> bool:

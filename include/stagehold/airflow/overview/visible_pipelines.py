@@ -42,7 +42,8 @@ def visible_pipelines(user: BaseUser, session: Session) -> tuple[VisiblePipeline
         for one in load_each_pipeline(settings)
         if isinstance(one, Pipeline) and one.name in allowed
     }
+    with_runs = may_see_runs(named.keys(), user)
     return tuple(
-        VisiblePipeline(pipeline, settings, may_see_runs(name, user))
+        VisiblePipeline(pipeline, settings, name in with_runs)
         for name, (pipeline, settings) in sorted(named.items())
     )

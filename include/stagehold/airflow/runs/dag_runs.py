@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow.models.dag import DagTag
+from airflow.models.dag_version import DagVersion
 from airflow.models.dagrun import DagRun
 from airflow.models.serialized_dag import SerializedDagModel
-from sqlalchemy import select
+from sqlalchemy import func, select, tuple_
 
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, known_restore, order_asked
 from stagehold.airflow.context.run_names import ledger_run_id
@@ -24,6 +24,7 @@ from stagehold.airflow.dag.region_operator import (
 from stagehold.airflow.runs.task_clearing import UNMAPPED, DagTask
 from stagehold.errors.request_errors import ForeignDag, UnknownName
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.kept import Shelf
 from stagehold.model.partition_set import Share
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.restoring import asked_again
@@ -35,7 +36,6 @@ NEWEST_RUNS = 3  # that are named where one is asked for that is not there
 
 if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
-    from airflow.serialization.definitions.dag import SerializedDAG
     from sqlalchemy.orm import Session
 
 
@@ -65,11 +65,11 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
     dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
     if dag_run is None:
         raise UnknownName("run", f"{dag_id}/{run_id}", _newest_runs(dag_id, session))
-    dag, regions = _read_dag(dag_id, session)
-    given: Mapping[str, Any] = {**dag.params.dump(), **(dag_run.conf or {})}
+    dag = declared_dag(dag_id, session)
+    given: Mapping[str, Any] = {**dag.params, **(dag_run.conf or {})}
     asked = AskedRestore.of(given)
     instances = dag_run.get_task_instances(session=session)
-    pipeline = find_pipeline(next(iter(regions.values())).pipeline, settings)
+    pipeline = find_pipeline(dag.pipeline, settings)
     interval = run_interval(dag_run, given.get(INTERVAL), pipeline.schedule)
     order = order_asked(asked, pipeline.name, interval, ledger) if asked else None
     began = known_restore(dag_run, asked, ledger, order) if asked else None
@@ -77,7 +77,7 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
         dag_id=dag_id,
         run_id=run_id,
         state=str(dag_run.state),
-        tasks=tuple(one for task in dag.tasks for one in _tasks(task.task_id, regions.get(task.task_id), instances)),
+        tasks=tuple(one for task_id in dag.tasks for one in _tasks(task_id, dag.regions.get(task_id), instances)),
         request=RunRequest(
             pipeline=pipeline,
             run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
@@ -100,8 +100,7 @@ def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
     :raises UnknownName: it has no file any more.
     :raises ForeignDag: the DAG has no region tasks.
     """
-    _, regions = _read_dag(dag_id, session)
-    return find_pipeline(next(iter(regions.values())).pipeline, settings)
+    return find_pipeline(declared_dag(dag_id, session).pipeline, settings)
 
 
 def dag_settings(dag_id: str, session: Session) -> Settings:
@@ -109,30 +108,75 @@ def dag_settings(dag_id: str, session: Session) -> Settings:
 
     :raises ForeignDag: the DAG has no region tasks.
     """
-    _, regions = _read_dag(dag_id, session)
-    return load_settings(project=next(iter(regions.values())).project)
+    return load_settings(project=declared_dag(dag_id, session).project)
 
 
 def known_settings(dag_ids: Collection[str], session: Session) -> Collection[Settings]:
     """The settings of each project that one of these DAGs belongs to, and of Airflow's processes themselves."""
     ours = session.scalars(select(DagTag.dag_id).where(DagTag.name == TAG)).all()
-    found = dict.fromkeys([load_settings()])
-    for dag_id in sorted({*ours} & {*dag_ids}):
-        with suppress(ForeignDag):  # what cleans up has the tag as well
-            found[dag_settings(dag_id, session)] = None
-    return tuple(found)
+    declared = _declared_dags({*ours} & {*dag_ids}, session)
+    # What cleans up has the tag as well.
+    projects = dict.fromkeys(one.project for _, one in sorted(declared.items()) if one.regions)
+    return tuple(dict.fromkeys([load_settings(), *(load_settings(project=one) for one in projects)]))
 
 
-def _read_dag(dag_id: str, session: Session) -> tuple[SerializedDAG, Mapping[str, DeclaredRegion]]:
-    """The newest DAG and what it declares of its region tasks.
+@dataclass(frozen=True)
+class DeclaredDag:
+    """What a serialized DAG says: its tasks, the defaults of its form, and what its region tasks are, by their ids."""
 
-    :raises ForeignDag: it has none.
+    tasks: tuple[str, ...]
+    params: Mapping[str, Any]
+    regions: Mapping[str, DeclaredRegion]
+
+    @property
+    def pipeline(self) -> str:
+        return next(iter(self.regions.values())).pipeline
+
+    @property
+    def project(self) -> str:
+        return next(iter(self.regions.values())).project
+
+
+_DECLARED = Shelf[DeclaredDag]("DAGs")
+
+
+def declared_dag(dag_id: str, session: Session) -> DeclaredDag:
+    """The newest DAG of that name.
+
+    :raises ForeignDag: it has no region tasks.
     """
-    dag = SerializedDagModel.get_dag(dag_id, session=session)
-    region_tasks: list[Any] = [task for task in dag.tasks if task.task_type == RegionOperator.__name__] if dag else []
-    if dag is None or not region_tasks:
+    found = _declared_dags([dag_id], session).get(dag_id)
+    if found is None or not found.regions:
         raise ForeignDag(dag_id)
-    return dag, {task.task_id: declared_region(task) for task in region_tasks}
+    return found
+
+
+def _declared_dags(dag_ids: Collection[str], session: Session) -> Mapping[str, DeclaredDag]:
+    """Those of the newest DAGs, by id. A DAG is read from what is serialized once, as long as it stays the same."""
+    newest = _newest_hashes(dag_ids, session)
+    found = {dag_id: _DECLARED.get((dag_id, newest[dag_id])) for dag_id in newest}
+    unread = [dag_id for dag_id, kept in found.items() if kept is None]
+    for row in SerializedDagModel.get_latest_serialized_dags(dag_ids=unread, session=session) if unread else ():
+        declared = _declared(row)
+        _DECLARED.put((row.dag_id, row.dag_hash), declared)
+        found[row.dag_id] = declared
+    return {dag_id: one for dag_id, one in found.items() if one is not None}
+
+
+def _newest_hashes(dag_ids: Collection[str], session: Session) -> Mapping[str, str]:
+    numbers = select(DagVersion.dag_id, func.max(DagVersion.version_number))
+    numbers = numbers.join(SerializedDagModel, SerializedDagModel.dag_version_id == DagVersion.id)
+    numbers = numbers.where(DagVersion.dag_id.in_(dag_ids)).group_by(DagVersion.dag_id)
+    hashes = select(SerializedDagModel.dag_id, SerializedDagModel.dag_hash)
+    hashes = hashes.join(DagVersion, SerializedDagModel.dag_version_id == DagVersion.id)
+    newest = hashes.where(tuple_(DagVersion.dag_id, DagVersion.version_number).in_(numbers))
+    return {dag_id: found for dag_id, found in session.execute(newest)}
+
+
+def _declared(row: SerializedDagModel) -> DeclaredDag:
+    dag = row.dag
+    regions = {one.task_id: declared_region(one) for one in dag.tasks if one.task_type == RegionOperator.__name__}
+    return DeclaredDag(tuple(one.task_id for one in dag.tasks), dag.params.dump(), regions)
 
 
 @dataclass(frozen=True)
