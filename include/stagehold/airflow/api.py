@@ -22,6 +22,7 @@ from stagehold.airflow.pipeline_page.pipeline_routes import router as pipeline_r
 from stagehold.airflow.pipeline_page.savepoint_routes import router as savepoint_routes
 from stagehold.airflow.run_page.gate_routes import router as gate_routes
 from stagehold.airflow.run_page.run_routes import router as run_routes
+from stagehold.model.kept import OF_PROCESS, KeptKind
 from stagehold.spec.pipeline import Pipeline
 
 WEB = Path(__file__).resolve().parents[1] / "web"
@@ -34,6 +35,16 @@ class PipelineLine(ResponseModel):
     stages: tuple[str, ...]
 
 
+class Health(ResponseModel):
+    """What this process keeps so that the next request is answered sooner: so many bytes of at most so many, and of
+    what. It is bounded by STAGEHOLD_KEPT_MEGABYTES; what nobody asked for in 15 minutes goes.
+    """
+
+    kept_bytes: int
+    most_bytes: int
+    kept: tuple[KeptKind, ...]
+
+
 router = APIRouter(prefix="/api")
 
 
@@ -41,6 +52,13 @@ router = APIRouter(prefix="/api")
 def pipelines(user: GetUserDep, session: SessionDep) -> list[PipelineLine]:
     """The pipelines whose DAGs the caller may see; a file with problems is Airflow's to report, as an import error."""
     return [_pipeline_line(one.pipeline) for one in visible_pipelines(user, session)]
+
+
+@router.get("/health", dependencies=[MAY_SEE_PIPELINES])
+def show_health() -> Health:
+    """What the process that answers keeps in memory."""
+    kinds = OF_PROCESS.kinds
+    return Health(kept_bytes=sum(one.bytes for one in kinds), most_bytes=OF_PROCESS.most_bytes, kept=kinds)
 
 
 @router.get("/openapi.json", dependencies=[MAY_SEE_PIPELINES])

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from stagehold.airflow.answering.kept_pages import MOST_PAGES, KeptPages
+from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.model.kept import KeptMemory
 
 RUN = "pipe/manual"
 
@@ -17,7 +18,8 @@ class World:
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.now, self.seconds, self.made = 0.0, seconds, 0
-        self.pages = KeptPages(lambda: self.now)
+        self.memory = KeptMemory(10_000, lambda: self.now)
+        self.pages = KeptPages("pages", self.memory, lambda: self.now)
         self.go_on = Event()
         self.go_on.set()
 
@@ -25,7 +27,7 @@ class World:
         assert self.go_on.wait(10)
         self.now += self.seconds
         self.made += 1
-        return SimpleNamespace(number=self.made)
+        return SimpleNamespace(number=self.made, text=bytes(2_000))
 
     def ask(self, revision: int = 1, *, large: bool = False, run: str = RUN):
         page = self.pages.page(run, revision, self.make, lambda: large)
@@ -113,26 +115,22 @@ def test_what_went_wrong_aside_is_told_once_and_tried_again(monkeypatch):
     assert world.ask(large=True) == 1
 
 
-def test_only_some_pages_are_kept():
+def test_only_so_many_bytes_of_pages_are_kept():
     world = World(seconds=1)
-    for number in range(MOST_PAGES + 1):
-        world.ask(run=f"pipe/{number}")
-    assert world.ask(run="pipe/1") == 2
-    assert world.ask(run="pipe/0") == MOST_PAGES + 2
+    runs = [f"pipe/{number}" for number in range(5)]
+    assert [world.ask(run=run) for run in runs] == [1, 2, 3, 4, 5]
+    assert [world.ask(run=run) for run in reversed(runs)] == [5, 4, 3, 2, 6]
+    (kept,) = world.memory.kinds
+    assert (kept.kind, kept.values) == ("pages", 4)
+    assert 8_000 < kept.bytes < 10_000
 
 
 def test_who_may_make_one_page_at_a_time_has_the_others_wait():
     world = World(seconds=1)
-    world.pages = KeptPages(lambda: world.now, at_once=1)
+    world.pages = KeptPages("pages", world.memory, lambda: world.now, at_once=1)
     world.go_on.clear()
     assert [world.ask(large=True, run=str(number)) for number in range(3)] == [None] * 3
     assert world.pages._turns.acquire(blocking=False) is False
     world.go_on.set()
     world.settle()
     assert sorted(world.ask(large=True, run=str(number)) for number in range(3)) == [1, 2, 3]
-
-
-def test_as_many_pages_are_kept_as_was_asked_for():
-    world = World(seconds=1)
-    world.pages = KeptPages(lambda: world.now, most=2)
-    assert [world.ask(run=run) for run in ("one", "two", "three", "two", "one")] == [1, 2, 3, 2, 4]

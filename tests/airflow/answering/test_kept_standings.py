@@ -9,6 +9,7 @@ from tests.ledger.samples import record, run
 
 from stagehold.airflow.answering.kept_standings import KeptStandings
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.kept import KeptMemory
 from stagehold.model.records import Cell
 from stagehold.spec.loading.loader import build_pipeline
 
@@ -69,3 +70,11 @@ def test_a_pipeline_that_declares_something_else_is_counted_again(ledger):
     assert kept.of(PLACES, {"sales": changed})[PLACES[0]][ORDERS].total == 5
     ledger.runs.start(run("a", pipeline="sales", interval="2026-11-01"))
     assert done(kept) == [1, 0]
+
+
+def test_what_there_is_no_room_for_is_counted_again(ledger):
+    memory = KeptMemory(1)
+    kept = KeptStandings(ledger, memory)
+    write(ledger, "2026-11-01", 0)
+    assert [done(kept), done(kept)] == [[1, 0], [1, 0]]
+    assert [one.values for one in memory.kinds] == [1]

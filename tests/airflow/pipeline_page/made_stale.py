@@ -11,6 +11,7 @@ from tests.airflow.made_runs import SOURCES, SPLITS, fill_ledger, make_sources
 from tests.airflow.pipeline_page.made_intervals import PIPELINE, emptied_ledger
 
 from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.model.kept import KeptMemory
 from stagehold.settings import load_settings
 
 ALL = dict.fromkeys((*SOURCES, "orders_by_customer", "shipping_priority"), SPLITS) | {"top_orders": 1}
@@ -23,7 +24,9 @@ def nothing_on_record() -> Iterator[None]:
     with emptied_ledger(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
         patch.setattr("stagehold.lake.published.absences", lambda records: None)
-        patch.setattr("stagehold.airflow.pipeline_page.interval_staleness._PLANS", KeptPages(at_once=1))
+        patch.setattr(
+            "stagehold.airflow.pipeline_page.interval_staleness._PLANS", KeptPages("plans", KeptMemory(), at_once=1)
+        )
         yield
 
 

@@ -22,6 +22,7 @@ from tests.airflow.pipeline_page.made_intervals import (
 
 from stagehold.airflow.answering import kept_pages as keeping
 from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.model.kept import KeptMemory
 from stagehold.model.standing import PartitionState
 
 pytestmark = pytest.mark.airflow
@@ -35,9 +36,8 @@ MOST_BYTES = 100_000
 def ledger(synced_airflow, monkeypatch):
     """Of which every answer is made anew, however long it takes here."""
     monkeypatch.setattr(keeping, "QUICK_SECONDS", math.inf)
-    monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._PAGES", KeptPages())
-    monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._HISTORIES", KeptPages())
-    monkeypatch.setattr("stagehold.airflow.pipeline_page.pipeline_routes._MATRICES", KeptPages())
+    for name in ("_PAGES", "_HISTORIES", "_MATRICES"):
+        monkeypatch.setattr(f"stagehold.airflow.pipeline_page.pipeline_routes.{name}", KeptPages(name, KeptMemory()))
     with emptied_ledger() as ledger:
         yield ledger
 

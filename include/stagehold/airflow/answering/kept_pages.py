@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import BoundedSemaphore, Lock, Thread
 from typing import Generic, TypeVar
 
+from stagehold.model.kept import OF_PROCESS, KeptMemory, Shelf
+
 Page = TypeVar("Page")
 
-MOST_PAGES = 8
+MOST_AT_ONCE = 8
 QUICK_SECONDS = 0.25  # what is made sooner is made for each request
 # In times of what it took to make: files of the lake come and go unseen by the ledger, and a run writes all the time.
 AGE, PAUSE = 20, 2
@@ -31,15 +32,19 @@ class KeptPages(Generic[Page]):
     """
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, *, most: int = MOST_PAGES, at_once: int = MOST_PAGES
+        self,
+        kind: str,
+        memory: KeptMemory = OF_PROCESS,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        at_once: int = MOST_AT_ONCE,
     ) -> None:
         """
-        :param most: pages that are kept.
+        :param kind: what they are, as those are told who ask what is kept.
         :param at_once: threads that make pages; others wait for their turn.
         """
-        self._clock, self._most = clock, most
+        self._clock, self._kept = clock, Shelf[_Kept[Page]](kind, memory)
         self._lock, self._turns = Lock(), BoundedSemaphore(at_once)
-        self._kept: OrderedDict[Hashable, _Kept[Page]] = OrderedDict()
         self._problems: dict[Hashable, Exception] = {}
         self._under_way: set[Hashable] = set()
 
@@ -48,8 +53,9 @@ class KeptPages(Generic[Page]):
 
         :raises Exception: what went wrong in the thread, once.
         """
+        kept = self._kept.get(name)
         with self._lock:
-            kept, problem = self._kept.get(name), self._problems.pop(name, None)
+            problem = self._problems.pop(name, None)
         if problem is not None:
             raise problem
         if kept is None and not large():
@@ -67,12 +73,10 @@ class KeptPages(Generic[Page]):
         began = self._clock()
         page = make()
         made = _Kept(seen, page, self._clock() - began, self._clock())
-        with self._lock:
-            self._kept.pop(name, None)
-            if made.seconds > QUICK_SECONDS or not awaited:
-                self._kept[name] = made
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+        if made.seconds > QUICK_SECONDS or not awaited:
+            self._kept.put(name, made, own=page)
+        else:
+            self._kept.drop(name)
         return made
 
     def _make_aside(self, name: Hashable, seen: object, make: Callable[[], Page]) -> None:

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.kept import OF_PROCESS, KeptMemory, Shelf
 from stagehold.run.intervals.interval_standings import Standings, standings
 from stagehold.spec.pipeline import Pipeline
 
-MOST_KEPT = 10_000
 MOST_PLACES = 5_000  # of one query: a database takes so many parameters
 BEHIND_ALL = (2**62, 2**62)  # numbers of rows
 OVERLAP = 1_000  # rows that are looked at again: PostgreSQL may show a row after one with a higher number
@@ -22,9 +22,10 @@ Asked = TypeVar("Asked")
 class KeptStandings:
     """Of one ledger, in this process."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, memory: KeptMemory = OF_PROCESS) -> None:
         self._ledger, self._lock = ledger, Lock()
-        self._kept: dict[Place, tuple[Pipeline, Standings]] = {}
+        self._shelf = Shelf[tuple[Pipeline, Standings]]("standings of intervals", memory)
+        self._era: object = object()  # part of all names, so that another one forgets everything
         self._seen: Sequence[int] = BEHIND_ALL
 
     def of(self, places: Sequence[Place], pipelines: Mapping[str, Pipeline]) -> Mapping[Place, Standings]:
@@ -34,25 +35,25 @@ class KeptStandings:
         """
         with self._lock:
             self._forget_what_changed()
-            new = [place for place in places if not self._is_kept(place, pipelines)]
-            for some in batched(new):
-                known = standings(pipelines, some, self._ledger)
-                self._kept |= {place: (pipelines[place[0]], known[place]) for place in some}
-            return {place: self._kept[place][1] for place in places}
+            found = {place: self._kept(place, pipelines) for place in places}
+            for some in batched([place for place, kept in found.items() if kept is None]):
+                for place, known in standings(pipelines, some, self._ledger).items():
+                    self._shelf.put((self._era, place), (pipelines[place[0]], known), own=known)
+                    found[place] = known
+            return {place: known for place, known in found.items() if known is not None}
 
     def _forget_what_changed(self) -> None:
-        if not self._kept or len(self._kept) > MOST_KEPT:
-            self._kept, self._seen = {}, BEHIND_ALL
         partition, transition = (max(0, row - OVERLAP) for row in self._seen)
         before = self._seen
         changed, *self._seen = self._ledger.pipelines.changed(partition, transition)
         if before != BEHIND_ALL and any(now < then for now, then in zip(self._seen, before, strict=True)):
-            self._kept = {}  # rows are gone: it is another ledger
+            self._era = object()  # rows are gone: it is another ledger
         for place in changed:
-            self._kept.pop(place, None)
+            self._shelf.drop((self._era, place))
 
-    def _is_kept(self, place: Place, pipelines: Mapping[str, Pipeline]) -> bool:
-        return place in self._kept and self._kept[place][0] == pipelines[place[0]]
+    def _kept(self, place: Place, pipelines: Mapping[str, Pipeline]) -> Standings | None:
+        pipeline, known = self._shelf.get((self._era, place)) or (None, None)
+        return known if pipeline == pipelines[place[0]] else None
 
 
 @cache

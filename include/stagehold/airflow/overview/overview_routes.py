@@ -28,7 +28,7 @@ from stagehold.settings import Settings
 MOST_ROWS = 200  # of a page
 MOST_LETTERS = 250  # of a name
 MOST_AT_ONCE = 20_000  # rows of partitions that are added up while somebody waits
-_SUMS = KeptPages[LedgerSums]()
+_SUMS = KeptPages[LedgerSums]("sizes of ledgers")
 router = APIRouter(prefix="/api/overview")
 
 

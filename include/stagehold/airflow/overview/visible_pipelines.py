@@ -44,6 +44,5 @@ def visible_pipelines(user: BaseUser, session: Session) -> tuple[VisiblePipeline
     }
     with_runs = may_see_runs(named.keys(), user)
     return tuple(
-        VisiblePipeline(pipeline, settings, name in with_runs)
-        for name, (pipeline, settings) in sorted(named.items())
+        VisiblePipeline(pipeline, settings, name in with_runs) for name, (pipeline, settings) in sorted(named.items())
     )

@@ -16,11 +16,10 @@ from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 MOST_PARTITIONS = 50_000  # on record of the intervals that are planned together; the newest is whatever its size
-MOST_KEPT = 200  # plans
 
 
 # One plan at a time: pages that people wait for are made by the same process.
-_PLANS = KeptPages[Staleness](most=MOST_KEPT, at_once=1)
+_PLANS = KeptPages[Staleness]("stale intervals", at_once=1)
 
 
 def staleness(

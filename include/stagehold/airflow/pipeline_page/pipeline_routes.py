@@ -53,10 +53,10 @@ MOST_PINNED = 1000  # intervals at once
 HIGHEST = 2**63 - 1  # number that the ledger's column holds
 
 log = logging.getLogger(__name__)
-_PAGES = KeptPages[IntervalPage]()
-_HISTORIES = KeptPages[PipelineHistory]()
-_KEPT_RATES = KeptPages[GateRates]()
-_MATRICES = KeptPages[RunMatrixPage]()
+_PAGES = KeptPages[IntervalPage]("pages of intervals")
+_HISTORIES = KeptPages[PipelineHistory]("histories of pipelines")
+_KEPT_RATES = KeptPages[GateRates]("rates of gates")
+_MATRICES = KeptPages[RunMatrixPage]("matrices of runs")
 router = APIRouter(prefix="/api/dags/{dag_id}")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stagehold.airflow.answering.response_model import AS_RECORDED, Looked
 from stagehold.airflow.run_page.gate_failures import gate_failures
 from stagehold.airflow.run_page.gate_responses import GateFailure
+from stagehold.airflow.run_page.packed_cells import PackedCells
 from stagehold.airflow.run_page.run_facts import RunFacts, attempt_lines, failure_lines
 from stagehold.airflow.run_page.run_responses import (
     HistoryLine,
@@ -44,7 +45,7 @@ NOT_PLANNED = "What a resume would do is being worked out."
 MOST_RUNS = 5  # other runs that are named
 MOST_LINES = 500  # of a run's history: the newest
 
-RunPage = tuple[RunGrid, Mapping[str, tuple[PartitionCell, ...]]]
+RunPage = tuple[RunGrid, Mapping[str, PackedCells]]
 
 
 def run_page(facts: RunFacts) -> RunPage:
@@ -52,12 +53,11 @@ def run_page(facts: RunFacts) -> RunPage:
     grid may have strips only.
     """
     shown = shown_stages(facts)
-    return _grid(facts, shown), {row.name: cells for row, cells in shown}
+    return _grid(facts, shown), {row.name: PackedCells(cells) for row, cells in shown}
 
 
 def run_grid(facts: RunFacts) -> RunGrid:
-    grid, _ = run_page(facts)
-    return grid
+    return _grid(facts, shown_stages(facts))
 
 
 def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_waive: bool) -> RunGrid:

@@ -62,7 +62,7 @@ MOST_CELLS = 2_000  # that are told at once
 LOOKED_AT = "Stagehold-Looked-At"
 NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
 
-_PAGES = KeptPages[RunPage]()
+_PAGES = KeptPages[RunPage]("pages of runs")
 # Run ids may hold any character, a slash too, hence :path.
 router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
 
@@ -133,7 +133,7 @@ def cells(
     if stage not in cells_of:
         known = ", ".join(cells_of)
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"The pipeline has no stage {stage}. It has: {known}.")
-    return cells_of[stage][first : last + 1]
+    return cells_of[stage].between(first, last)
 
 
 @router.get("/timeline", dependencies=[MAY_SEE_RUN])
