@@ -17,9 +17,12 @@ from tests.lake.paper_table import PaperTable
 from stagehold.errors.lease_errors import LeaseNotFreed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.store.location import table_location
+from stagehold.ledger.attempts import Attempts
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.schema import events, transitions
 from stagehold.ledger.ledger import Ledger
+from stagehold.ledger.partitions import Partitions
+from stagehold.model.kept import MEGABYTE
 from stagehold.model.records import TRACE, Event
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.journal import journal
@@ -59,6 +62,19 @@ def test_nobody_resumes_without_logging_in(api, half_done):
 @pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("viewer", 200), (None, 403)])
 def test_pipelines_are_listed_for_those_who_may_see_dags(api, bearer, role, expected):
     assert api.get("/stagehold/api/pipelines", headers=bearer(role)).status_code == expected
+
+
+@pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("viewer", 200), (None, 403)])
+def test_what_is_kept_is_told_to_those_who_may_see_dags(api, bearer, role, expected):
+    assert api.get("/stagehold/api/health", headers=bearer(role)).status_code == expected
+
+
+def test_the_health_says_how_much_is_kept_of_what(api, bearer, half_done):
+    api.get("/stagehold/api/overview", headers=bearer("viewer"))
+    health = api.get("/stagehold/api/health", headers=bearer("viewer")).json()
+    assert {"DAGs", "standings of intervals"} <= {one["kind"] for one in health["kept"]}
+    assert health["kept_bytes"] == sum(one["bytes"] for one in health["kept"])
+    assert 0 < health["kept_bytes"] < health["most_bytes"] == 64 * MEGABYTE
 
 
 def test_the_list_of_pipelines_names_their_stages(api, bearer):
@@ -234,6 +250,16 @@ def test_a_dry_run_changes_nothing(api, bearer, half_done):
     answer = api.post(half_done.url + "/resume", headers=bearer("admin"), json={"dry_run": True}).json()
     assert len(answer["cleared"]) == 3
     assert states(half_done) == before
+
+
+def test_a_dry_run_reads_what_is_on_record_once_and_no_more_than_it_says(api, bearer, half_done, monkeypatch):
+    read: list[str] = []
+    newest_of, of_run = Partitions.newest_of, Attempts.of_run
+    monkeypatch.setattr(Partitions, "newest_of", lambda self, *of: read.append("partitions") or newest_of(self, *of))
+    monkeypatch.setattr(Attempts, "of_run", lambda self, run: read.append("attempts") or of_run(self, run))
+    api.post(half_done.url + "/resume", headers=bearer("admin"), json={"dry_run": True})
+    api.get(half_done.url + "/plan", headers=bearer("admin"))
+    assert read == ["partitions", "partitions"]
 
 
 def test_a_resume_clears_exactly_what_it_says_in_the_same_run(api, bearer, half_done):

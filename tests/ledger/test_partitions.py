@@ -32,6 +32,13 @@ def test_records_come_back_as_they_were_given(ledger, lease):
     assert ledger.partitions.of_run("run-1") == (record(0), blocked)
 
 
+def test_the_width_of_a_cell_is_told_without_its_records(ledger, lease):
+    assert ledger.partitions.width(CELL) == 0
+    ledger.partitions.record([record(0), record(4), record(2)], lease)
+    assert ledger.partitions.width(CELL) == 5
+    assert ledger.partitions.width(Cell(CELL.pipeline, "another", CELL.interval)) == 0
+
+
 def test_recording_nothing_is_still_fenced(ledger, lease):
     ledger.partitions.record([], lease)
     ledger.leases.take(NAME, None, "you", 60, lambda _: True)

@@ -72,6 +72,14 @@ class Partitions:
         found = self._newest(partitions.c.pipeline == pipeline, partitions.c.interval == interval)
         return {stage: tuple(records) for stage, records in groupby(found, key=lambda record: record.cell.stage)}
 
+    def width(self, cell: Cell) -> int:
+        """One more than the highest number of a partition that has a record; 0 without any."""
+        columns = partitions.c
+        wanted = (columns.pipeline == cell.pipeline, columns.interval == cell.interval, columns.stage == cell.stage)
+        with self._database.reading() as connection:
+            highest = connection.scalar(select(func.max(columns.partition)).where(*wanted))
+        return 0 if highest is None else int(highest) + 1
+
     def counts(self, pipeline: str, interval: str) -> Mapping[str, Mapping[PartitionState, int]]:
         """How many partitions of each stage are in each state now, by stage id. Quicker than reading the records."""
         columns = partitions.c

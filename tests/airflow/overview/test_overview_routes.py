@@ -6,12 +6,14 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from airflow.models.serialized_dag import SerializedDagModel
 
 from stagehold.airflow.pipeline_page.pipeline_responses import Staleness
 from stagehold.errors.ledger_errors import LedgerUnavailable
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.clearing.garbage_collector import MAINTENANCE
 from stagehold.settings import load_settings
+from stagehold.spec.loading import loader
 
 pytestmark = pytest.mark.airflow
 
@@ -181,3 +183,15 @@ def test_who_may_see_dags_but_no_runs_learns_names_alone(api, bearer, half_done,
     overview, sizes, stale = (api.get(path, headers=bearer("viewer")).json() for path in (OVERVIEW, SIZES, STALE))
     assert {one["standing"] for one in overview["pipelines"]} == {"hidden"}
     assert (overview["leases"], sizes["ledgers"], sizes["pipelines"], stale["pipelines"]) == ([], [], [], [])
+
+
+def test_who_asks_again_has_no_file_and_no_dag_read_anew(api, bearer, half_done, monkeypatch):
+    """The sample's files were written long ago, so they are kept."""
+    api.get(OVERVIEW, headers=bearer("viewer"))
+    read: list[str] = []
+    monkeypatch.setattr(loader, "read_document", lambda path: read.append(path.name))
+    monkeypatch.setattr(SerializedDagModel, "get_latest_serialized_dags", lambda **asked: read.append("a DAG"))
+    names = [one["name"] for one in api.get(OVERVIEW, headers=bearer("viewer")).json()["pipelines"]]
+    assert "shipping_priority" in names
+    assert api.get(f"{half_done.url}/grid", headers=bearer("viewer")).status_code == 200
+    assert read == []

@@ -10,6 +10,7 @@ from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe
 from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
+from stagehold.ledger.partitions import Partitions
 from stagehold.model.records import Waiver
 from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import load_settings
@@ -97,6 +98,29 @@ def test_another_site_waives_nothing(api, bearer, refused_run, headers, code):
         post(api, {"Content-Type": "application/json", **bearer("admin"), **headers}, refused_run).status_code == code
     )
     assert words(refused_run) == ()
+
+
+@pytest.fixture
+def cells_read(monkeypatch) -> list[str]:
+    """The stages of which records of partitions were read; "*" is all of an interval."""
+    read: list[str] = []
+    newest, newest_of = Partitions.newest, Partitions.newest_of
+    monkeypatch.setattr(Partitions, "newest", lambda self, cell: read.append(cell.stage) or newest(self, cell))
+    monkeypatch.setattr(Partitions, "newest_of", lambda self, *place: read.append("*") or newest_of(self, *place))
+    return read
+
+
+def test_what_gates_said_is_shown_without_reading_what_is_on_record_of_partitions(api, bearer, refused_run, cells_read):
+    (stage,) = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()["stages"]
+    assert (stage["stage"], stage["partitions"]) == (STAGE, 8)
+    assert cells_read == []
+
+
+def test_of_a_stage_of_which_something_is_waived_its_records_alone_are_read(api, bearer, refused_run, cells_read):
+    post(api, bearer("admin"), refused_run)
+    cells_read.clear()
+    api.get(f"{refused_run.url}/gates", headers=bearer("viewer"))
+    assert cells_read == [STAGE]
 
 
 def test_what_fails_alike_is_one_group_on_the_page(api, bearer, refused_run):

@@ -11,7 +11,8 @@ import pytest
 from tests.plan.resume.situations import DECISIONS
 
 from stagehold.airflow.run_page.run_facts import RunFacts
-from stagehold.airflow.run_page.run_grid import resume_preview, run_grid, seen_by
+from stagehold.airflow.run_page.run_grid import resume_preview, run_page, seen_by
+from stagehold.airflow.run_page.run_responses import RunGrid
 from stagehold.airflow.runs.task_clearing import DagTask
 from stagehold.errors.spec_errors import CodeUnusable
 from stagehold.model.keys.compute_key import ComputeKey
@@ -56,6 +57,11 @@ def record(partition: int, state: PartitionState = PartitionState.CONSUMABLE, **
         recorded_at=NOW,
     )
     return replace(made, **changes)
+
+
+def run_grid(made: RunFacts) -> RunGrid:
+    grid, _ = run_page(made)
+    return grid
 
 
 def attempt(epoch: int, state: AttemptState, failure: str | None = None) -> Attempt:

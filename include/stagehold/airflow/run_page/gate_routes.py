@@ -27,7 +27,7 @@ from stagehold.airflow.run_page.verdict_answers import last_intervals, observed_
 from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
 from stagehold.errors.request_errors import InvalidArgument, UnknownName
 from stagehold.gates.verdict_pages import POLICY, have_docs, read_page
-from stagehold.gates.verdicts import waived_in
+from stagehold.gates.verdicts import Waived, waived_in
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, Waiver
@@ -151,15 +151,19 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
 
 def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
     pipeline, ledger = run.request.pipeline, run.ledger
-    recorded = ledger.partitions.newest_of(pipeline.name, run.request.interval)
     words = waivers_for(pipeline, run.request.interval, ledger, run.settings)
     for stage in pipeline.stages:
-        records = recorded.get(stage.id, ())
-        if stage.gate and records:
-            data = refused_data(records, newest_verdict(records, ledger))
-            waived = waived_in(data, words.get(stage.name, ()))
-            results = ledger.gates.verdicts(run.cell(stage.name))
-            yield stage_verdicts(stage.name, stage.gate, records[-1].partition + 1, results, waived)
+        cell = Cell(pipeline.name, stage.id, run.request.interval)
+        width = ledger.partitions.width(cell) if stage.gate else 0
+        if stage.gate and width:
+            waived = _waived(cell, words.get(stage.name, ()), ledger)
+            yield stage_verdicts(stage.name, stage.gate, width, ledger.gates.verdicts(cell), waived)
+
+
+def _waived(cell: Cell, words: Sequence[Waiver], ledger: Ledger) -> Waived:
+    """What is on record of partitions is read only where somebody has waived something of them."""
+    records = ledger.partitions.newest(cell) if words else ()
+    return waived_in(refused_data(records, newest_verdict(records, ledger)), words) if records else {}
 
 
 def _moment(given: datetime | None, now: datetime) -> datetime | None:

@@ -25,26 +25,33 @@ if TYPE_CHECKING:
 RESUMED = "resumed"  # the kind of the event that says who pressed Resume; its subject is the user
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """What Airflow, the ledger and the planner say of one run; ``refusal`` is why nothing of it can be run, if nothing
-    can. ``gate_failures`` are by stage id, and ``waivers``, as far as they are in force, by the names of stages.
-    ``lost`` are the attempts that ended without a word, by id. ``resumed`` is when somebody pressed Resume last.
-    ``ledger_state`` is the run's in the ledger, which tells suspended and cancelled runs from failed ones; None before
-    it has begun.
+@dataclass(frozen=True, kw_only=True)
+class ResumeFacts:
+    """What a resume of a run is made from; ``refusal`` is why nothing of it can be run, if nothing can. ``resumed`` is
+    when somebody pressed Resume last.
     """
 
     dag_run: StageholdDagRun
     regions: tuple[Region, ...]
     plan: ResumePlan
+    refusal: StageholdError | None = None
+    resumed: Event | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts(ResumeFacts):
+    """What Airflow, the ledger and the planner say of one run. ``gate_failures`` are by stage id, and ``waivers``, as
+    far as they are in force, by the names of stages. ``lost`` are the attempts that ended without a word, by id.
+    ``ledger_state`` is the run's in the ledger, which tells suspended and cancelled runs from failed ones; None before
+    it has begun.
+    """
+
     recorded: Mapping[str, tuple[PartitionRecord, ...]]
     attempts: Sequence[Attempt]
     traces: Mapping[str, str]
     gate_failures: Mapping[str, Sequence[GateResult]]
-    refusal: StageholdError | None = None
     restore: RestoredFrom | None = None
     waivers: Mapping[str, Sequence[Waiver]] = field(default_factory=dict)
-    resumed: Event | None = None
     ledger_state: RunState | None = None
     looked: Looked = AS_RECORDED
     lost: Mapping[str, Loss] = field(default_factory=dict)

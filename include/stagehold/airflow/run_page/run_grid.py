@@ -11,7 +11,7 @@ from stagehold.airflow.answering.response_model import AS_RECORDED, Looked
 from stagehold.airflow.run_page.gate_failures import gate_failures
 from stagehold.airflow.run_page.gate_responses import GateFailure
 from stagehold.airflow.run_page.packed_cells import PackedCells
-from stagehold.airflow.run_page.run_facts import RunFacts, attempt_lines, failure_lines
+from stagehold.airflow.run_page.run_facts import ResumeFacts, RunFacts, attempt_lines, failure_lines
 from stagehold.airflow.run_page.run_responses import (
     HistoryLine,
     Origins,
@@ -56,10 +56,6 @@ def run_page(facts: RunFacts) -> RunPage:
     return _grid(facts, shown), {row.name: PackedCells(cells) for row, cells in shown}
 
 
-def run_grid(facts: RunFacts) -> RunGrid:
-    return _grid(facts, shown_stages(facts))
-
-
 def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_waive: bool) -> RunGrid:
     """The same for this reader. If the run was resumed since the page was made, that is said; if it has ended since,
     the page stays as it was until it is made anew, as nothing else in it is about a run that has ended.
@@ -69,9 +65,12 @@ def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_wa
         told = _with_state(grid, dag_run)
     if may_resume:
         return told.model_copy(update={"may_waive": may_waive})
-    refusal = told.resume.refusal or NOT_ALLOWED
-    resume = told.resume.model_copy(update={"refusal": refusal})
-    return told.model_copy(update={"may_change": False, "resume": resume})
+    return told.model_copy(update={"may_change": False, "resume": refused_to_readers(told.resume)})
+
+
+def refused_to_readers(preview: ResumePreview) -> ResumePreview:
+    """The same for somebody who may not resume the run."""
+    return preview.model_copy(update={"refusal": preview.refusal or NOT_ALLOWED})
 
 
 def _with_state(grid: RunGrid, dag_run: StageholdDagRun) -> RunGrid:
@@ -210,7 +209,7 @@ def origins(cells: Iterable[PartitionCell], run_id: str) -> Origins:
     )
 
 
-def resume_preview(facts: RunFacts) -> ResumePreview:
+def resume_preview(facts: ResumeFacts) -> ResumePreview:
     """The resume as it would be carried out now by somebody who may, or why it is refused."""
     refusal: str | None = None
     tasks: tuple[TaskToClear, ...] = ()
@@ -234,7 +233,7 @@ def resume_preview(facts: RunFacts) -> ResumePreview:
     )
 
 
-def clear_set(facts: RunFacts) -> tuple[TaskToClear, ...]:
+def clear_set(facts: ResumeFacts) -> tuple[TaskToClear, ...]:
     """:raises StageholdError: when nothing can be resumed now, not even by somebody who may."""
     dag_run = facts.dag_run
     if facts.refusal and dag_run.state not in ACTIVE_RUN_STATES:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.orm import Session
 
 from stagehold.airflow.answering.response_model import found_now
-from stagehold.airflow.run_page.run_facts import RESUMED, RunFacts
+from stagehold.airflow.run_page.run_facts import RESUMED, ResumeFacts, RunFacts
 from stagehold.airflow.run_page.run_responses import RestoredFrom, Snapshot
 from stagehold.airflow.runs.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.errors.base import StageholdError
@@ -62,28 +62,40 @@ class KnownRun:
         return replace(self, dag_run=replace(self.dag_run, request=replace(request, restore=asked)))
 
 
-def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
+def read_resume_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> ResumeFacts:
     """:raises LedgerLost: the tables know the interval, and the ledger does not."""
     request = known.request
-    looked = found_now()
     with naming_storage(settings):
         refuse_lost_ledger(request, ledger, settings)
         view = IntervalView.of_run(request, ledger, settings)
         plan = view.plan
-    attempts = ledger.attempts.of_run(request.run_id)
-    return RunFacts(
+    return ResumeFacts(
         dag_run=known.dag_run,
         regions=view.regions,
         plan=plan,
+        refusal=known.refusal or _refusal(request, plan, settings),
+        resumed=ledger.events.newest(request.run_id, RESUMED),
+    )
+
+
+def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
+    """:raises LedgerLost: the tables know the interval, and the ledger does not."""
+    request, looked = known.request, found_now()
+    of_resume = read_resume_facts(known, ledger, settings)
+    attempts = ledger.attempts.of_run(request.run_id)
+    return RunFacts(
+        dag_run=of_resume.dag_run,
+        regions=of_resume.regions,
+        plan=of_resume.plan,
+        refusal=of_resume.refusal,
+        resumed=of_resume.resumed,
         recorded=ledger.partitions.newest_of(request.pipeline.name, request.interval),
         attempts=attempts,
         lost=losses(attempts, ledger),
         traces=_traces(request.run_id, ledger, settings),
         gate_failures=_gate_failures(request, ledger),
-        refusal=known.refusal or _refusal(request, plan, settings),
         restore=known.restore,
         waivers=waivers_for(request.pipeline, request.interval, ledger, settings),
-        resumed=ledger.events.newest(request.run_id, RESUMED),
         ledger_state=_ledger_state(request.run_id, ledger),
         looked=looked,
     )

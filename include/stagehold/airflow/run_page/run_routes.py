@@ -25,18 +25,18 @@ from stagehold.airflow.answering.response_model import AS_RECORDED
 from stagehold.airflow.answering.rights import Right, has_right
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.run_page.resume_lease import Presser, resume_lease
-from stagehold.airflow.run_page.run_facts import RunFacts
+from stagehold.airflow.run_page.run_facts import ResumeFacts
 from stagehold.airflow.run_page.run_grid import (
     RunPage,
     clear_set,
+    refused_to_readers,
     resume_preview,
-    run_grid,
     run_history,
     run_page,
     seen_by,
     unplanned,
 )
-from stagehold.airflow.run_page.run_reading import KnownRun, read_facts
+from stagehold.airflow.run_page.run_reading import KnownRun, read_facts, read_resume_facts
 from stagehold.airflow.run_page.run_responses import (
     PartitionCell,
     ResumeAnswer,
@@ -106,8 +106,8 @@ def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, reques
 @router.get("/plan", dependencies=[MAY_SEE_RUN])
 def plan(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> ResumePreview:
     """What Resume would do, worked out anew."""
-    facts = _facts(dag_id, run_id, session)
-    return seen_by(run_grid(facts), facts.dag_run, may_resume=may_resume(dag_id, user), may_waive=False).resume
+    preview = resume_preview(_facts(dag_id, run_id, session))
+    return preview if may_resume(dag_id, user) else refused_to_readers(preview)
 
 
 @router.get("/stages/{stage}/cells", dependencies=[MAY_SEE_RUN])
@@ -200,7 +200,7 @@ async def _resume(
         await run_in_threadpool(ledger.leases.release, lease)
 
 
-def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()) -> RunFacts:
+def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()) -> ResumeFacts:
     """Read anew: who changes something decides by what is.
 
     :param again: stages that are to be computed once more.
@@ -209,7 +209,7 @@ def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()
         settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
         known = KnownRun.read(dag_id, run_id, session, ledger, settings)
-        return read_facts(known.again(again) if again else known, ledger, settings)
+        return read_resume_facts(known.again(again) if again else known, ledger, settings)
 
 
 def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> RunPage | None:
@@ -246,7 +246,7 @@ def _shown(known: KnownRun, ledger: Ledger, settings: Settings) -> RunGrid:
     return unplanned(known.dag_run, _standing(known, ledger), looked)
 
 
-def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:
+def _chosen(facts: ResumeFacts) -> tuple[TaskToClear, ...]:
     try:
         return clear_set(facts)
     except RunStillActive as error:
@@ -255,13 +255,13 @@ def _chosen(facts: RunFacts) -> tuple[TaskToClear, ...]:
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
 
 
-def _pressed(facts: RunFacts) -> str:
+def _pressed(facts: ResumeFacts) -> str:
     """Who resumed a run that goes on."""
     last = facts.resumed
     return f" {last.subject} resumed it at {last.recorded_at:%Y-%m-%d %H:%M:%S} (UTC)." if last else ""
 
 
-async def _clear(facts: RunFacts, chosen: tuple[TaskToClear, ...], note: str, request: Request) -> None:
+async def _clear(facts: ResumeFacts, chosen: tuple[TaskToClear, ...], note: str, request: Request) -> None:
     body: Mapping[str, Any] = {
         "dry_run": False,
         "only_failed": False,
