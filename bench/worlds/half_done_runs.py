@@ -10,9 +10,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from unittest import mock
 
@@ -29,15 +30,18 @@ DONE_OF_LAST = 5
 START_SECONDS = 60
 
 
-def prepare(home: Path, sizes: dict[str, tuple[int, int]]) -> None:
+def prepare(home: Path, sizes: dict[str, tuple[int, int]], schedules: Mapping[str, str] = MappingProxyType({})) -> None:
     """The environment of an Airflow of our own, and a pipeline for each name: so many partitions in each of the wide
     stages, and in the last one.
+
+    :param schedules: of those that have one.
     """
     (home / "pipelines").mkdir(parents=True)
     sample = PROJECT / "include" / "pipelines" / f"{SAMPLE}.yaml"
     (home / "pipelines" / sample.name).write_text(sample.read_text())
     for name, (each, last) in sizes.items():
-        (home / "pipelines" / f"{name}.yaml").write_text(yaml.safe_dump(_declared(name, each, last)))
+        scheduled = {"schedule": schedules[name]} if name in schedules else {}
+        (home / "pipelines" / f"{name}.yaml").write_text(yaml.safe_dump({**_declared(name, each, last), **scheduled}))
     os.environ |= {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),

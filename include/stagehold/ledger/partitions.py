@@ -80,6 +80,13 @@ class Partitions:
             highest = connection.scalar(select(func.max(columns.partition)).where(*wanted))
         return 0 if highest is None else int(highest) + 1
 
+    def are_known(self, pipeline: str, interval: str) -> bool:
+        """Whether anything is on record of the interval."""
+        columns = partitions.c
+        query = select(columns.id).where(columns.pipeline == pipeline, columns.interval == interval).limit(1)
+        with self._database.reading() as connection:
+            return connection.scalar(query) is not None
+
     def counts(self, pipeline: str, interval: str) -> Mapping[str, Mapping[PartitionState, int]]:
         """How many partitions of each stage are in each state now, by stage id. Quicker than reading the records."""
         columns = partitions.c
@@ -160,11 +167,21 @@ class Partitions:
 
     def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
         """Everything the run recorded, oldest first."""
+        query = select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)
+        return read_all(self._database, PartitionRecord, query)
+
+    def seconds_of(self, run_ids: Collection[str]) -> Mapping[str, Mapping[int, float]]:
+        """How long each partition took when one of these runs timed it last, by stage id and partition. Quicker than
+        reading the records.
+        """
+        columns = partitions.c
+        query = select(columns.stage, columns.partition, columns.seconds)
+        query = query.where(columns.run_id.in_(run_ids), columns.seconds.is_not(None)).order_by(columns.id)
+        seconds: dict[str, dict[int, float]] = {}
         with self._database.reading() as connection:
-            rows = connection.execute(
-                select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)
-            ).mappings()
-            return tuple(record_of(PartitionRecord, row) for row in rows)
+            for stage, partition, took in connection.execute(query):
+                seconds.setdefault(stage, {})[partition] = took
+        return seconds
 
     def seconds_each(self, stage: str, run_ids: Sequence[str]) -> float | None:
         """The average time of a partition of a stage, by its id, in the first of these runs that timed one;

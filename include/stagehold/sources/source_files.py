@@ -21,6 +21,7 @@ from stagehold.settings import Settings
 LAKE = "${lake}"
 WILDCARD = re.compile(r"[*?\[]")
 FOOTER_TAIL = 1 << 16  # most footers are shorter
+OF_A_TURN = 50  # files that a thread looks at, as most were looked at before: to ask it takes longer than that
 FOOTER_END = 8  # its length and the magic word behind it
 PLAIN_TYPES = {
     **{"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
@@ -136,9 +137,14 @@ def columns_of(files: Sequence[SourceFile]) -> Mapping[str, Struct]:
     """The columns of Parquet files, by path, from their footers alone. A file whose footer nobody can read is left out,
     and refused by Spark when it is read.
     """
+    some = [files[first : first + OF_A_TURN] for first in range(0, len(files), OF_A_TURN)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = pool.map(_columns, files)
-        return {file.path: columns for file, columns in zip(files, found, strict=True) if columns is not None}
+        found = [columns for of_some in pool.map(_columns_of_each, some) for columns in of_some]
+    return {file.path: columns for file, columns in zip(files, found, strict=True) if columns is not None}
+
+
+def _columns_of_each(files: Sequence[SourceFile]) -> list[Struct | None]:
+    return [_columns(file) for file in files]
 
 
 @lru_cache(maxsize=100_000)
@@ -155,7 +161,13 @@ def _columns(file: SourceFile) -> Struct | None:
         schema = pq.ParquetFile(pa.BufferReader(footer)).schema_arrow
     except (pa.ArrowException, OSError):  # what it raises of bytes that it cannot take for a footer
         return None
-    return Struct(tuple((field.name, _type(field.type)) for field in schema))
+    return _alike(Struct(tuple((field.name, _type(field.type)) for field in schema)))
+
+
+@lru_cache(maxsize=1_000)
+def _alike(columns: Struct) -> Struct:
+    """The same object for all files that have these columns: thousands are kept."""
+    return columns
 
 
 def _footer(file: SourceFile) -> bytes:

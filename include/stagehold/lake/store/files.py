@@ -75,10 +75,11 @@ class FolderFiles:
 
     def __init__(self, root: str) -> None:
         self._root = Path(root)
+        self._beginning = len(str(self._root / "_")) - 1  # of a path, up to its name below the root
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """A plan asks this of each stage, and a stage may have thousands of files: no object is made of each."""
-        beginning = len(str(self._root / "_")) - 1
+        beginning = self._beginning
         sizes: dict[str, int] = {}
         for entry in _files_in(str(self._root / folder)):
             with suppress(FileNotFoundError):  # it has vanished since its folder was listed
@@ -93,13 +94,11 @@ class FolderFiles:
         return [entry.name for entry in self._root.iterdir() if entry.is_file()] if self._root.is_dir() else []
 
     def facts(self, path: str) -> Mapping[str, FileFacts]:
-        place = self._root / path
-        if place.is_file():
+        place = str(self._root / path)
+        if Path(place).is_file():
             return dict(self._described(place))
         walked = os.walk(place, followlinks=True)
-        return dict(
-            found for parent, _, names in walked for name in names for found in self._described(Path(parent, name))
-        )
+        return dict(found for parent, _, names in walked for name in names for found in self._described(parent, name))
 
     def tail(self, path: str, length: int) -> bytes:
         with (self._root / path).open("rb") as file:
@@ -137,12 +136,13 @@ class FolderFiles:
         for path in paths:
             (self._root / path).unlink(missing_ok=True)
 
-    def _described(self, path: Path) -> Iterator[tuple[str, FileFacts]]:
-        """The file's facts; nothing if it has vanished since its folder was listed."""
+    def _described(self, *parts: str) -> Iterator[tuple[str, FileFacts]]:
+        """The file's facts, of thousands of files; nothing if it has vanished since its folder was listed."""
         with suppress(FileNotFoundError):
-            status = path.stat()
+            path = "/".join(parts)
+            status = os.stat(path)  # noqa: PTH116 - no object is made of each
             yield (
-                str(path.relative_to(self._root)),
+                path[self._beginning :],
                 FileFacts(status.st_size, str(status.st_mtime_ns), datetime.fromtimestamp(status.st_mtime, UTC)),
             )
 

@@ -5,8 +5,8 @@ A `Cell` is three columns. Whatever else is not a plain value has a column type 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, TypeVar
 
@@ -33,16 +33,14 @@ def record_of(kind: type[Record], row: RowMapping) -> Record:
     """A record of this kind. The ids of rows are left out: they mean nothing in another ledger, and a record may go to
     one. What a query did not ask for, as it is long, is as empty as a new record's.
     """
-    columns: Mapping[str, str] = _columns_of(kind)  # type: ignore[arg-type]  # a class is hashable
-    given: dict[str, Any] = {name: row[column] for name, column in columns.items() if column in row}
-    if _CELL in columns:
-        given[_CELL] = Cell(row["pipeline"], row["stage"], row["interval"])
-    return kind(**given)
+    return _made(kind, _places(kind, tuple(row.keys())), tuple(row.values()))  # type: ignore[arg-type]  # hashable
 
 
 def records(connection: Connection, kind: type[Record], query: Executable) -> tuple[Record, ...]:
     """All that the query finds, as records of this kind."""
-    return tuple(record_of(kind, row) for row in connection.execute(query).mappings())
+    found = connection.execute(query)
+    places = _places(kind, tuple(found.keys()))  # type: ignore[arg-type]  # a class is hashable
+    return tuple(_made(kind, places, row) for row in found)
 
 
 def read_all(database: Database, kind: type[Record], query: Executable) -> tuple[Record, ...]:
@@ -58,6 +56,26 @@ def read_one(database: Database, kind: type[Record], query: Executable) -> Recor
     return record_of(kind, row) if row else None
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Where in a row the fields of a record are, and where the columns of its cell, if it has one."""
+
+    fields: tuple[tuple[str, int], ...]
+    cell: tuple[int, int, int] | None
+
+
 @cache
-def _columns_of(kind: Any) -> Mapping[str, str]:
-    return {field.name: _COLUMNS.get(field.name, field.name) for field in fields(kind)}
+def _places(kind: Any, columns: tuple[str, ...]) -> _Places:
+    names = {field.name: _COLUMNS.get(field.name, field.name) for field in fields(kind)}
+    found = tuple((name, columns.index(column)) for name, column in names.items() if column in columns)
+    of_cell = ("pipeline", "stage", "interval")
+    pipeline, stage, interval = (columns.index(one) if _CELL in names else -1 for one in of_cell)
+    return _Places(found, (pipeline, stage, interval) if _CELL in names else None)
+
+
+def _made(kind: type[Record], places: _Places, row: Sequence[Any]) -> Record:
+    given = {name: row[place] for name, place in places.fields}
+    if places.cell:
+        pipeline, stage, interval = places.cell
+        given[_CELL] = Cell(row[pipeline], row[stage], row[interval])
+    return kind(**given)

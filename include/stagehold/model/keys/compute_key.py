@@ -37,14 +37,14 @@ class ComputeKey:
     reads: str = ""
 
     def __str__(self) -> str:
-        parts = [getattr(self, field.name) for field in fields(self)]
+        parts = [getattr(self, name) for name in CAUSES]
         return SEPARATOR.join(parts if self.reads else parts[:-1])
 
     @staticmethod
     def parse(text: str) -> ComputeKey | None:
         """Read what ``str`` wrote; None for a text of any other shape, which then equals no key."""
         parts = text.split(SEPARATOR)
-        without_reads = len(fields(ComputeKey)) - 1
+        without_reads = len(CAUSES) - 1
         if any(not READS_PART.fullmatch(part) for part in parts[without_reads:]):
             return None
         return ComputeKey(*parts) if len(parts) in (without_reads, without_reads + 1) else None
@@ -54,7 +54,10 @@ class ComputeKey:
         before = ComputeKey.parse(recorded)
         if before is None:
             return ("record format",)
-        return tuple(field.name for field in fields(self) if getattr(self, field.name) != getattr(before, field.name))
+        return tuple(name for name in CAUSES if getattr(self, name) != getattr(before, name))
+
+
+CAUSES = tuple(field.name for field in fields(ComputeKey))
 
 
 def tells_of_the_same(recorded: str, now: str) -> bool:

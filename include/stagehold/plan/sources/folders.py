@@ -46,7 +46,10 @@ def folder_columns(paths: Iterable[str], lake_uri: str) -> tuple[FolderColumn, .
 
     :raises MixedFolders: the files do not agree
     """
-    places = [_place(path, lake_uri) for path in paths]
+    first_of: dict[str, str] = {}  # of each folder its first file: there may be thousands
+    for path in paths:
+        first_of.setdefault(path.rpartition("/")[0], path)
+    places = [_place(path, lake_uri) for path in first_of.values()]
     for place in places:
         _refuse_mixed(places[0], place)
     if not places:

@@ -23,6 +23,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
+from stagehold.run.planning.shared_facts import SharedFacts
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
@@ -120,6 +121,8 @@ class _Planning:
         self.choice, self.pipeline, self.ledger, self.settings = choice, pipeline, ledger, settings
         self.refusal: str | None = None
         self._changing: dict[str, frozenset[str]] = {}  # stages that run, by interval
+        self._shared = SharedFacts(settings)
+        self._code_read: set[frozenset[str]] = set()  # stages whose code was looked at together
 
     def interval(self, key: str) -> IntervalPlan:
         try:
@@ -130,7 +133,7 @@ class _Planning:
     def _planned(self, key: str) -> IntervalPlan:
         request = RunRequest(self.pipeline, PLANNED, key, dict(self.pipeline.params))
         refuse_lost_ledger(request, self.ledger, self.settings)
-        view = IntervalView.of_run(request, self.ledger, self.settings)
+        view = IntervalView.of_run(request, self.ledger, self.settings, self._shared)
         going_on = self._going_on(view.situation)
         known = _without_gaps(view.situation, going_on)
         by_itself, failed = resume_plan(known), self._failed_stages(key)
@@ -160,6 +163,10 @@ class _Planning:
         """What is wrong with code is wrong for all intervals, what is wrong with files for one."""
         refuse_too_early(request.pipeline, plan)
         refuse_spoiled_sources(request, plan, self.ledger, self.settings)
+        stages = frozenset(plan.stages_that_compute())
+        if stages in self._code_read:
+            return
+        self._code_read.add(stages)
         try:
             refuse_broken_code(request.pipeline, plan, self.settings)
         except (CodeUnusable, UndeclaredRead) as error:
@@ -187,8 +194,8 @@ class _Planning:
     @cached_property
     def _seconds(self) -> Seconds:
         """How long partitions took in the newest runs, of any interval."""
-        runs = reversed(self.ledger.runs.recent(RUNS_TIMED, self.pipeline.name))
-        by_id = recorded_seconds([record for run in runs for record in self.ledger.partitions.of_run(run.run_id)])
+        runs = self.ledger.runs.recent(RUNS_TIMED, self.pipeline.name)
+        by_id = self.ledger.partitions.seconds_of([run.run_id for run in runs])
         return {stage.name: by_id[stage.id] for stage in self.pipeline.stages if stage.id in by_id}
 
     def _own_seconds(self, known: Situation) -> Seconds:

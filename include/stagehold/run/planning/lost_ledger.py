@@ -29,7 +29,7 @@ def refuse_lost_ledger(request: RunRequest, ledger: Ledger, settings: Settings) 
     for stage in pipeline.stages:
         _refuse_records_under_name(stage, request, ledger)
     leases = [region_lease(pipeline.name, interval, region.name) for region in stage_regions(pipeline)]
-    if ledger.leases.any_of(leases) or ledger.partitions.newest_of(pipeline.name, interval):
+    if ledger.partitions.are_known(pipeline.name, interval) or ledger.leases.any_of(leases):
         return
     for stage in pipeline.stages:
         if stage.output.may_have_table:

@@ -11,11 +11,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stagehold.code.stage_code import code_fingerprint, looks_at_interval
+from stagehold.code.stage_code import looks_at_interval
 from stagehold.errors import UnknownName
-from stagehold.gates.suite import check_scope
-from stagehold.gates.suite_files import find_suite
-from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.partition_set import PartitionSet
@@ -30,7 +27,6 @@ from stagehold.plan.resume.situation import (
     Rescaled,
     Situation,
     StageData,
-    StageFacts,
     StageOrder,
     StageSituation,
     StageWords,
@@ -47,10 +43,9 @@ from stagehold.plan.split.regions import Region, stage_regions, stored_with
 from stagehold.run.planning.acceptance import acceptances_for, all_waivers, by_stage, verdicts_of
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
+from stagehold.run.planning.shared_facts import SharedFacts
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
-from stagehold.sources.declared_reads import declared_reads
-from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.spec.settings.source import SplitSize
@@ -85,14 +80,24 @@ class IntervalView:
     not again. Who plans again, since something has happened, makes another view; only ``sources`` may be handed on.
     """
 
-    def __init__(self, request: RunRequest, ledger: Ledger, settings: Settings, sources: Sources | None = None) -> None:
+    def __init__(
+        self,
+        request: RunRequest,
+        ledger: Ledger,
+        settings: Settings,
+        sources: Sources | None = None,
+        shared: SharedFacts | None = None,
+    ) -> None:
+        """:param shared: what was looked at for other intervals."""
         self.request, self.ledger, self.settings = request, ledger, settings
-        self._handed_on = sources
+        self._handed_on, self._shared = sources, shared or SharedFacts(settings)
 
     @staticmethod
-    def of_run(request: RunRequest, ledger: Ledger, settings: Settings) -> IntervalView:
+    def of_run(
+        request: RunRequest, ledger: Ledger, settings: Settings, shared: SharedFacts | None = None
+    ) -> IntervalView:
         """The view of a run in the form of attempts that begin now, as resume, preview and dry run show it."""
-        return IntervalView(in_its_form(request, ledger), ledger, settings)
+        return IntervalView(in_its_form(request, ledger), ledger, settings, shared=shared)
 
     @cached_property
     def plan(self) -> ResumePlan:
@@ -185,7 +190,7 @@ class IntervalView:
             pipeline=pipeline,
             stages={
                 stage.name: StageSituation(
-                    facts=_facts(stage, pipeline, settings, self.sources),
+                    facts=self._shared.of(stage, pipeline, self.sources),
                     data=data(stage.name),
                     order=orders[stage.name],
                     words=said[stage.name],
@@ -388,21 +393,6 @@ def environment() -> str:
     packages = (f"{name}=={importlib.metadata.version(name)}" for name in RESULT_PACKAGES)
     python = ".".join(platform.python_version_tuple()[:2])
     return digest((*packages, f"python {python}", *SESSION_FACTS))
-
-
-def _facts(stage: Stage, pipeline: Pipeline, settings: Settings, sources: Sources) -> StageFacts:
-    code = code_fingerprint(stage.job, Path(settings.project))
-    suites, project = Path(settings.suites), Path(settings.project)
-    suite = find_suite(stage.gate, suites, project) if stage.gate else None
-    if suite:
-        check_scope(suite, stage, pipeline)
-    whole = suite.of_stage if suite else None
-    gate, quarantine = (suite.of_partitions.fingerprint, suite.quarantine) if suite else ("", "")
-    lake = lake_root(settings.production.lake_uri)
-    splits = tuple(split.below(lake).fingerprint for split in sources.of(stage).splits) if stage.source else ()
-    reads = declared_reads(stage, pipeline, SourceRoots.of(settings))
-    of_stage = whole.fingerprint if whole else ""
-    return StageFacts(code.value or "", code.reason, gate, of_stage, quarantine, splits, reads)
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:

@@ -1,0 +1,58 @@
+"""What a plan of many intervals looks at once, since it is the same for all of them: code, suites, declared reads, and
+the files of sources of which each interval reads all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from stagehold.code.stage_code import code_fingerprint
+from stagehold.gates.suite import check_scope
+from stagehold.gates.suite_files import find_suite
+from stagehold.lake.store.location import lake_root
+from stagehold.plan.resume.situation import StageFacts
+from stagehold.settings import Settings
+from stagehold.sources.attempt_sources import Sources, is_incremental
+from stagehold.sources.declared_reads import declared_reads
+from stagehold.sources.source_files import SourceRoots
+from stagehold.spec.pipeline import Pipeline, Stage
+
+
+class SharedFacts:
+    """Of one pipeline, each looked at when it is needed first. Who has to see what changed makes another one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._known: dict[tuple[str, int], StageFacts] = {}
+        self._splits: dict[tuple[str, int], tuple[str, ...]] = {}
+
+    def of(self, stage: Stage, pipeline: Pipeline, sources: Sources) -> StageFacts:
+        """:param sources: of the interval that is asked for."""
+        name = (stage.name, stage.partitions)
+        if name not in self._known:
+            self._known[name] = self._looked_at(stage, pipeline)
+        if stage.source is None:
+            return self._known[name]
+        if is_incremental(stage):
+            return replace(self._known[name], splits=self._splits_of(stage, sources))
+        if name not in self._splits:
+            self._splits[name] = self._splits_of(stage, sources)
+        return replace(self._known[name], splits=self._splits[name])
+
+    def _looked_at(self, stage: Stage, pipeline: Pipeline) -> StageFacts:
+        settings = self._settings
+        code = code_fingerprint(stage.job, Path(settings.project))
+        suites, project = Path(settings.suites), Path(settings.project)
+        suite = find_suite(stage.gate, suites, project) if stage.gate else None
+        if suite:
+            check_scope(suite, stage, pipeline)
+        whole = suite.of_stage if suite else None
+        gate, quarantine = (suite.of_partitions.fingerprint, suite.quarantine) if suite else ("", "")
+        reads = declared_reads(stage, pipeline, SourceRoots.of(settings))
+        of_stage = whole.fingerprint if whole else ""
+        return StageFacts(code.value or "", code.reason, gate, of_stage, quarantine, reads=reads)
+
+    def _splits_of(self, stage: Stage, sources: Sources) -> tuple[str, ...]:
+        lake = lake_root(self._settings.production.lake_uri)
+        return tuple(split.below(lake).fingerprint for split in sources.of(stage).splits)
