@@ -123,7 +123,8 @@ export const fetchCheckpoint = (dagId, run, number) => call(dagUrl(dagId, `check
  * @typedef {Required<Pick<Api.NewBackfill, "first" | "last" | "stages" | "restore_from_stage" | "only">>} BackfillWish
  */
 
-/** @type {(dagId: string, wish: BackfillWish) => Promise<Api.ShownBackfill>} */
+// The plan, or how far it is, as long as it is made.
+/** @type {(dagId: string, wish: BackfillWish) => Promise<Api.ShownBackfill | Api.PlanUnderWay>} */
 export function fetchBackfill(dagId, { first, last, stages, restore_from_stage, only }) {
   const asked = [["first", first], ["last", last], ...stages.map((stage) => ["stages", stage])];
   if (restore_from_stage) asked.push(["restore_from_stage", restore_from_stage]);

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.airflow.made_runs import SOURCES, SPLITS, fill_ledger, make_sources, switch
 
+from stagehold.airflow.pipeline_page import backfill_plans
+from stagehold.airflow.pipeline_page.backfill_plans import LargePlans
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import WorkOrder
+from stagehold.model.kept import KeptMemory
+from stagehold.run.backfill.backfill_planning import _Planning
 from stagehold.settings import load_settings
 
 pytestmark = pytest.mark.airflow
@@ -17,6 +23,7 @@ pytestmark = pytest.mark.airflow
 DAG = "shipping_priority"
 URL = f"/stagehold/api/dags/{DAG}/backfill"
 DONE, HALF, NEVER = "2024-03-01", "2024-03-02", "2024-03-03"
+PLANNING_SECONDS = 30
 RANGE = {"first": DONE, "last": NEVER}
 ALL = dict.fromkeys((*SOURCES, "orders_by_customer", "shipping_priority"), SPLITS) | {"top_orders": 1}
 RUNS = {HALF: 11 + 16 + 1, NEVER: 5 * 16 + 1}
@@ -75,6 +82,53 @@ def test_the_grid_has_every_cell_with_why_it_runs_and_what_that_costs(shown):
     assert (half["state"], half["partitions"], half["runs"], half["reuses"]) == ("failed", 16, 11, 5)
     assert [reason["partitions"] for reason in half["reasons"]] == ["0-4", "5-15"]
     assert cells[NEVER]["customer"]["reasons"][0]["text"] == "never computed for this interval"
+
+
+@pytest.fixture
+def large(monkeypatch) -> Counter[str]:
+    """Every backfill counts as a large one. How often intervals were planned."""
+    planned: Counter[str] = Counter()
+    interval = _Planning.interval
+    monkeypatch.setattr(backfill_plans, "LARGE", 0)
+    monkeypatch.setattr(backfill_plans, "_PLANS", LargePlans(KeptMemory()))
+    monkeypatch.setattr(_Planning, "interval", lambda self, key: planned.update([key]) or interval(self, key))
+    return planned
+
+
+def there(ask, **asked) -> dict:
+    """The plan, once it is there."""
+    deadline = time.monotonic() + PLANNING_SECONDS
+    answer = ask(**asked)
+    assert answer.status_code == 202
+    while answer.status_code == 202 and time.monotonic() < deadline:
+        assert set(answer.json()) == {"planned", "of"}
+        time.sleep(0.05)
+        answer = ask(**asked)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_large_plan_is_made_aside_and_is_the_same_one_that_is_started(large, shown, start):
+    found = there(shown, stages=["lineitem"])
+    assert found["runs"] == SPLITS
+    assert shown(stages=["lineitem"]).json() == found
+    began = start(stages=["lineitem"], token=found["token"])
+    assert (began.status_code, began.json()["intervals"]) == (200, [NEVER]), began.text
+    assert large == dict.fromkeys((DONE, HALF, NEVER), 1)
+
+
+def test_a_large_plan_is_not_started_once_what_would_run_has_changed(large, shown, start):
+    found = there(shown, stages=["orders"])
+    fill_ledger(DAG, NEVER, {"orders": SPLITS})
+    refused = start(stages=["orders"], token=found["token"])
+    assert refused.status_code == 409
+    assert f"{NEVER} orders[0-15] does not run any more" in refused.json()["detail"]
+    assert large == dict.fromkeys((DONE, HALF, NEVER), 2)
+
+
+def test_what_cannot_be_meant_is_told_of_a_large_plan_at_once(large, shown):
+    assert shown(stages=["nothing"]).status_code == 404
+    assert large == {}
 
 
 def test_a_choice_of_stages_and_dates_is_shown_as_it_was_asked_for(shown):

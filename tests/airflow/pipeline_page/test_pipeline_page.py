@@ -374,6 +374,24 @@ def test_a_range_that_is_chosen_in_the_grid_is_planned_and_started_with_one_butt
     }
 
 
+def test_a_large_plan_says_how_far_it_is_and_is_there_for_who_comes_back(tab, answers):
+    asked, given = answers
+    given += [(202, {"planned": 0, "of": None}), (202, {"planned": 3, "of": 40}), (202, {"planned": 9, "of": 40})]
+    card = tab.get_by_test_id("backfill")
+    card.get_by_label("From", exact=True).fill(day(DAYS - 4))
+    card.get_by_label("To", exact=True).fill(day(DAYS - 3))
+    card.get_by_role("button", name="Show the plan").click()
+    under_way = card.get_by_test_id("backfill-under-way")
+    expect(under_way).to_contain_text("The plan waits for another one to be made.")
+    expect(under_way).to_contain_text("Planned 3 of 40 intervals. You may leave this page and come back.")
+    given[:] = [(200, plan_of(planned(DAYS - 4, 0), planned(DAYS - 3, 16)))] * 3  # the page that is left may ask, too
+    tab.reload()
+    expect(card.get_by_test_id("backfill-totals")).to_contain_text("Runs 16 partitions")
+    expect(card.get_by_label("To", exact=True)).to_have_value(day(DAYS - 3))
+    expect(under_way).to_have_count(0)
+    assert asked[-1].url.endswith(f"?first={day(DAYS - 4)}&last={day(DAYS - 3)}")
+
+
 def test_a_plan_says_what_was_released_and_is_needed(tab, answers):
     _, given = answers
     told = f"restores from orders; customer of {day(40)} was released: 16 partitions, about 40 s"

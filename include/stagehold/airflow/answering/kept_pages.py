@@ -38,18 +38,20 @@ class KeptPages(Generic[Page]):
         clock: Callable[[], float] = time.monotonic,
         *,
         at_once: int = MOST_AT_ONCE,
+        shows_old: bool = True,
     ) -> None:
         """
         :param kind: what they are, as those are told who ask what is kept.
         :param at_once: threads that make pages; others wait for their turn.
+        :param shows_old: a page that is outdated is shown while it is made anew.
         """
-        self._clock, self._kept = clock, Shelf[_Kept[Page]](kind, memory)
+        self._clock, self._kept, self._shows_old = clock, Shelf[_Kept[Page]](kind, memory), shows_old
         self._lock, self._turns = Lock(), BoundedSemaphore(at_once)
         self._problems: dict[Hashable, Exception] = {}
         self._under_way: set[Hashable] = set()
 
     def page(self, name: Hashable, seen: object, make: Callable[[], Page], large: Callable[[], bool]) -> Page | None:
-        """The page of this name; None while that of a ``large`` one is made for the first time.
+        """The page of this name; None while that of a ``large`` one is made, and there is none that may be shown.
 
         :raises Exception: what went wrong in the thread, once.
         """
@@ -62,7 +64,13 @@ class KeptPages(Generic[Page]):
             return self._made(name, seen, make, awaited=True).page
         if kept is None or self._is_outdated(kept, seen):
             self._make_aside(name, seen, make)
-        return kept.page if kept else None
+            return kept.page if kept and self._shows_old else None
+        return kept.page
+
+    def current(self, name: Hashable, seen: object) -> Page | None:
+        """The page of this name, if it is what would be made now as well, as far as ``seen`` and its age tell that."""
+        kept = self._kept.get(name)
+        return kept.page if kept and kept.seen == seen and not self._is_outdated(kept, seen) else None
 
     def _is_outdated(self, kept: _Kept[Page], seen: object) -> bool:
         age = self._clock() - kept.made_at

@@ -12,7 +12,7 @@ from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response, status
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,14 +21,15 @@ from starlette.concurrency import run_in_threadpool
 from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_trigger
 from stagehold.airflow.answering.api_server import answering, post_to_airflow, refuse_as_airflow, server_ledger
 from stagehold.airflow.context.restore_requests import BACKFILL
-from stagehold.airflow.pipeline_page.pipeline_responses import BegunBackfill
+from stagehold.airflow.pipeline_page.backfill_plans import WantedPlan
+from stagehold.airflow.pipeline_page.pipeline_responses import BegunBackfill, PlanUnderWay
 from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
 from stagehold.errors.request_errors import BackfillRefused
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
 from stagehold.model.keys.interval_key import ONCE, key_of, moment_of, newest_time
 from stagehold.plan.backfill.backfill_json import ShownBackfill
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
-from stagehold.run.backfill.backfill_planning import has_times, plan_backfill
+from stagehold.run.backfill.backfill_planning import has_times
 from stagehold.run.backfill.backfill_runs import begin_backfill, keeps_state
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
@@ -80,8 +81,11 @@ class _Place:
         settings = dag_settings(dag_id, session)
         return _Place(dag_id, pipeline_of(dag_id, session, settings), settings, session)
 
-    def planned(self, choice: BackfillChoice) -> BackfillPlan:
-        plan = plan_backfill(choice, self.pipeline, server_ledger(self.settings), self.settings)
+    def wanted(self, choice: BackfillChoice) -> WantedPlan:
+        return WantedPlan(choice, self.pipeline, self.settings)
+
+    def refused(self, plan: BackfillPlan) -> BackfillPlan:
+        """The plan with what Airflow says to it."""
         return replace(plan, refusal=self._refusal or plan.refusal)
 
     @property
@@ -107,7 +111,7 @@ class _Place:
 
         :raises StageholdError: nothing is to be begun.
         """
-        plan = self.planned(wanted.choice)
+        plan = self.refused(self.wanted(wanted.choice).plan())
         dates, chosen = self.dates(plan), [one.interval for one in plan.running]
         if plan.refusal is None:  # which is told first
             dates.refuse_under_way(plan.pipeline, chosen)
@@ -133,19 +137,25 @@ def plan_of_backfill(
     dag_id: str,
     session: SessionDep,
     user: GetUserDep,
+    response: Response,
     first: Text,
     last: Text,
     stages: Annotated[list[Text] | None, Query()] = None,
     restore_from_stage: Text | None = None,
     only: Only | None = None,
-) -> ShownBackfill:
+) -> ShownBackfill | PlanUnderWay:
     """The cells of intervals and stages that would run, and why; ``refusal`` is why the caller cannot start that.
-    Nothing is changed by asking.
+    Nothing is changed by asking. While a large plan is made the answer is 202 and says how far it is: whoever asks
+    again has the plan when it is there.
     """
     choice = BackfillChoice(first, last, tuple(stages or ()), only, restore_from_stage or None)
     with answering():
         place = _Place.of(dag_id, session)
-        plan = place.planned(choice)
+        found = place.wanted(choice).ask()
+        if isinstance(found, PlanUnderWay):
+            response.status_code = status.HTTP_202_ACCEPTED
+            return found
+        plan = place.refused(found)
         if not may_trigger(dag_id, user):
             plan = replace(plan, refusal=plan.refusal or NOT_ALLOWED)
         return ShownBackfill.of(plan, place.pipeline, place.dates(plan).run_ids, place.along(plan))

@@ -365,6 +365,13 @@ class GateRates(ResponseModel):
     stages: tuple[StageRates, ...]
 
 
+class PlanUnderWay(ResponseModel):
+    """So many intervals of a large backfill are ``planned``; ``of`` is None until it is its turn."""
+
+    planned: int
+    of: int | None
+
+
 class BegunBackfill(ResponseModel):
     """``backfill_id`` is Airflow's; ``intervals`` are those of which anything runs; ``along`` is what Airflow starts
     besides.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -67,35 +67,53 @@ def _intervals(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, now: 
     yield from (key for _, key in sorted((moment, key) for moment, key in known if moment and start <= moment < end))
 
 
-def plan_backfill(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> BackfillPlan:
+Progress = Callable[[int, int], None]  # told how many intervals are planned, of how many
+
+
+def plan_backfill(
+    choice: BackfillChoice,
+    pipeline: Pipeline,
+    ledger: Ledger,
+    settings: Settings,
+    progress: Progress | None = None,
+) -> BackfillPlan:
     """What it would run, with nothing changed by asking.
 
     :raises StageholdError: it cannot be meant as it is written.
     """
+    keys = chosen_intervals(choice, pipeline, ledger)
+    return _plan_of(keys, _Planning(_in_keys(choice, pipeline), pipeline, ledger, settings), progress)
+
+
+def chosen_intervals(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger) -> tuple[str, ...]:
+    """The intervals of which such a plan is.
+
+    :raises StageholdError: it cannot be meant as it is written.
+    """
     check_choice(choice, pipeline)
-    choice = replace(
-        choice,
-        first=_as_key(choice.first, pipeline),
-        last=_as_key(choice.last, pipeline),
-    )
-    keys = intervals_of(choice, pipeline, ledger, datetime.now(UTC))
-    return _plan_of(keys, choice, pipeline, ledger, settings)
+    return intervals_of(_in_keys(choice, pipeline), pipeline, ledger, datetime.now(UTC))
+
+
+def _in_keys(choice: BackfillChoice, pipeline: Pipeline) -> BackfillChoice:
+    return replace(choice, first=_as_key(choice.first, pipeline), last=_as_key(choice.last, pipeline))
 
 
 def plan_stale(keys: Sequence[str], pipeline: Pipeline, ledger: Ledger, settings: Settings) -> BackfillPlan:
     """What a backfill of these intervals would compute with `--only stale`. They come oldest first, and need not be in
     the schedule.
     """
-    return _plan_of(keys, BackfillChoice(keys[0], keys[-1], only=Only.STALE), pipeline, ledger, settings)
+    choice = BackfillChoice(keys[0], keys[-1], only=Only.STALE)
+    return _plan_of(keys, _Planning(choice, pipeline, ledger, settings))
 
 
-def _plan_of(
-    keys: Sequence[str], choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings
-) -> BackfillPlan:
-    planning = _Planning(choice, pipeline, ledger, settings)
-    intervals = tuple(planning.interval(key) for key in keys)
+def _plan_of(keys: Sequence[str], planning: _Planning, progress: Progress | None = None) -> BackfillPlan:
+    intervals: list[IntervalPlan] = []
+    for key in keys:
+        if progress:
+            progress(len(intervals), len(keys))
+        intervals.append(planning.interval(key))
     refusal = planning.refusal or _nothing_to_do(intervals)
-    return BackfillPlan(pipeline.name, choice, intervals, planning.unknown, refusal)
+    return BackfillPlan(planning.pipeline.name, planning.choice, tuple(intervals), planning.unknown, refusal)
 
 
 def _as_key(text: str, pipeline: Pipeline) -> str:
@@ -106,7 +124,7 @@ def _as_key(text: str, pipeline: Pipeline) -> str:
         return text.strip()
 
 
-def _nothing_to_do(intervals: tuple[IntervalPlan, ...]) -> str | None:
+def _nothing_to_do(intervals: Sequence[IntervalPlan]) -> str | None:
     if any(interval_plan.runs for interval_plan in intervals):
         return None
     problems = sum(interval_plan.problem is not None for interval_plan in intervals)

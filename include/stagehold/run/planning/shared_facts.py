@@ -29,16 +29,21 @@ class SharedFacts:
 
     def of(self, stage: Stage, pipeline: Pipeline, sources: Sources) -> StageFacts:
         """:param sources: of the interval that is asked for."""
+        name, known = (stage.name, stage.partitions), self.without_splits(stage, pipeline)
+        if stage.source is None:
+            return known
+        if is_incremental(stage):
+            return replace(known, splits=self._splits_of(stage, sources))
+        if name not in self._splits:
+            self._splits[name] = self._splits_of(stage, sources)
+        return replace(known, splits=self._splits[name])
+
+    def without_splits(self, stage: Stage, pipeline: Pipeline) -> StageFacts:
+        """What is the same whatever there is of its source."""
         name = (stage.name, stage.partitions)
         if name not in self._known:
             self._known[name] = self._looked_at(stage, pipeline)
-        if stage.source is None:
-            return self._known[name]
-        if is_incremental(stage):
-            return replace(self._known[name], splits=self._splits_of(stage, sources))
-        if name not in self._splits:
-            self._splits[name] = self._splits_of(stage, sources)
-        return replace(self._known[name], splits=self._splits[name])
+        return self._known[name]
 
     def _looked_at(self, stage: Stage, pipeline: Pipeline) -> StageFacts:
         settings = self._settings

@@ -4,9 +4,10 @@
 import { fetchBackfill, Refused, startBackfill } from "../api.js";
 import { plural, timeToGo } from "../formats.js";
 import { Card, Field, html, Notice, onTyped, Select, SmallButton } from "../ui.js";
+import { useUrlState } from "../url_state.js";
 import { BackfillPlan } from "./backfill_plan.js";
 
-const { useEffect, useState } = globalThis.React;
+const { useEffect, useRef, useState } = globalThis.React;
 const { Box, Button, Flex, Input, Text } = globalThis.ChakraUI;
 
 /** @typedef {import("../api.js").BackfillWish} Wish */
@@ -22,6 +23,8 @@ const ONLY = {
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ANY = "";
 const AT_A_TIME = "4";
+const POLL_MS = 1500; // while a plan is made
+const IN_URL = "backfill";
 
 /** @typedef {{ label: string, value: string, onChange: (value: string) => void }} Typed */
 
@@ -79,7 +82,11 @@ const wishOf = ({ first, last, stages, from, only }) => ({
   stages,
 });
 
-// The plan that was asked for, until something of the wish changes, and what came of starting it.
+/** @type {(milliseconds: number) => Promise<void>} */
+const passed = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+// The plan that was asked for, until something of the wish changes, and what came of starting it. A large plan is made
+// whether anybody waits for it or not.
 /**
  * @param {string} dagId
  * @param {Wish} wish
@@ -90,18 +97,35 @@ function useBackfill(dagId, wish, onStarted) {
   const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
   const [answer, setAnswer] = useState(/** @type {Api.BegunBackfill | null} */ (null));
   const [busy, setBusy] = useState(false);
+  const [underWay, setUnderWay] = useState(/** @type {Api.PlanUnderWay | null} */ (null));
   const key = JSON.stringify(wish);
+  const wanted = useRef(/** @type {string | null} */ (key));
   useEffect(() => {
+    wanted.current = key;
     setPlan(null);
     setProblem(null);
+    setUnderWay(null);
+    return () => {
+      wanted.current = null;
+    };
   }, [key]);
   const ask = async () => {
     setBusy(true);
-    await fetchBackfill(dagId, wish).then(setPlan, setProblem);
+    try {
+      let answer = await fetchBackfill(dagId, wish);
+      while ("planned" in answer && wanted.current === key) {
+        setUnderWay(answer);
+        await passed(POLL_MS);
+        answer = await fetchBackfill(dagId, wish);
+      }
+      if (wanted.current === key && !("planned" in answer)) setPlan(answer);
+    } catch (refused) {
+      if (wanted.current === key) setProblem(/** @type {Error} */ (refused));
+    }
+    setUnderWay(null);
     setBusy(false);
   };
-  const show = (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const show = () => {
     setAnswer(null);
     return ask();
   };
@@ -119,8 +143,15 @@ function useBackfill(dagId, wish, onStarted) {
     }
     setBusy(false);
   };
-  return { answer, busy, plan, problem, show, start };
+  return { answer, busy, plan, problem, show, start, underWay };
 }
+
+/** @param {{ underWay: Api.PlanUnderWay }} props */
+const UnderWay = ({ underWay: { planned, of } }) => html`
+  <${Notice} data-testid="backfill-under-way" palette="running" role="status">
+    ${of === null ? "The plan waits for another one to be made." : `Planned ${planned} of ${plural(of, "interval")}.`}
+    You may leave this page and come back.
+  <//>`;
 
 /** @param {Api.ShownBackfill} plan */
 function totals(plan) {
@@ -185,6 +216,42 @@ function WishForm({ fields, set, page, busy, onShow }) {
 /** @type {Fields} */
 const NO_FIELDS = { first: "", last: "", stages: [], from: ANY, only: ANY };
 
+// What the plan was asked for with is said in the address: whoever comes back sees it again, or how far it is.
+/**
+ * @param {Fields} fields
+ * @param {(fields: Fields) => void} setFields
+ * @param {() => Promise<void>} show
+ */
+function useShownInUrl(fields, setFields, show) {
+  const [said, say] = useUrlState([IN_URL]);
+  const [came, setCame] = useState(said[IN_URL] ?? null);
+  useEffect(() => {
+    if (came) setFields({ ...NO_FIELDS, ...parsed(came) });
+  }, []);
+  useEffect(() => {
+    if (came && fields.first) {
+      setCame(null);
+      show();
+    }
+  }, [fields]);
+  return (/** @type {Event} */ event) => {
+    event.preventDefault();
+    say({ [IN_URL]: JSON.stringify(fields) }, { replace: true });
+    return show();
+  };
+}
+
+// Nothing of an address that somebody wrote by hand and that cannot be understood.
+/** @type {(text: string) => Partial<Fields>} */
+function parsed(text) {
+  try {
+    const found = JSON.parse(text);
+    return typeof found.first === "string" && Array.isArray(found.stages) ? found : {};
+  } catch {
+    return {};
+  }
+}
+
 /**
  * @typedef {import("./interval_grid.js").Range} Range
  * @param {{ dagId: string, page: Api.IntervalPage, range: Range | null, onStarted: () => void }} props
@@ -197,10 +264,12 @@ export function Backfill({ dagId, page, range, onStarted }) {
   useEffect(() => {
     if (range) setFields((now) => ({ ...now, ...range }));
   }, [range]);
-  const { answer, busy, plan, problem, show, start } = useBackfill(dagId, wishOf(fields), onStarted);
+  const { answer, busy, plan, problem, show, start, underWay } = useBackfill(dagId, wishOf(fields), onStarted);
+  const onShow = useShownInUrl(fields, setFields, show);
   return html`
     <${Card} data-testid="backfill" note="choose intervals above, or dates that have not run yet" title="Backfill">
-      <${WishForm} busy=${busy && !plan} fields=${fields} onShow=${show} page=${page} set=${set} />
+      <${WishForm} busy=${busy && !plan} fields=${fields} onShow=${onShow} page=${page} set=${set} />
+      ${underWay && html`<${Box} pb="3" px="4"><${UnderWay} underWay=${underWay} /><//>`}
       ${
         problem &&
         html`

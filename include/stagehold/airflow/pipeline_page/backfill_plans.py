@@ -1,0 +1,104 @@
+"""Plans of large backfills: one thread makes them, one after the other, while whoever asked may leave and come back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from stagehold.airflow.answering.api_server import server_ledger
+from stagehold.airflow.answering.kept_pages import KeptPages
+from stagehold.airflow.pipeline_page.pipeline_responses import PlanUnderWay
+from stagehold.chronicle.chronicle import open_ledger
+from stagehold.model.backfill import BackfillChoice
+from stagehold.model.kept import OF_PROCESS, KeptMemory
+from stagehold.plan.backfill.backfill_plan import BackfillPlan
+from stagehold.run.backfill.backfill_planning import Progress, chosen_intervals, plan_backfill
+from stagehold.run.planning.shared_facts import SharedFacts
+from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
+
+LARGE = 5_000  # partitions, about a second of planning
+MANY = 30  # intervals, likewise
+
+
+class LargePlans:
+    """A plan that is asked for again is the one that was made, until what it was made from has changed."""
+
+    def __init__(self, memory: KeptMemory = OF_PROCESS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._made = KeptPages[BackfillPlan]("plans of backfills", memory, clock, at_once=1, shows_old=False)
+        self._under_way: dict[Hashable, PlanUnderWay] = {}
+
+    def ask(
+        self, name: Hashable, seen: object, make: Callable[[Progress], BackfillPlan]
+    ) -> BackfillPlan | PlanUnderWay:
+        """The plan, or how far it is.
+
+        :raises Exception: what went wrong when it was made, once.
+        """
+        found = self._made.page(name, seen, lambda: self._make(name, make), lambda: True)
+        return found or self._under_way.get(name, PlanUnderWay(planned=0, of=None))
+
+    def current(self, name: Hashable, seen: object) -> BackfillPlan | None:
+        """The plan that was made, as long as it is what would be planned now as well."""
+        return self._made.current(name, seen)
+
+    def _make(self, name: Hashable, make: Callable[[Progress], BackfillPlan]) -> BackfillPlan:
+        def advance(planned: int, of: int) -> None:
+            self._under_way[name] = PlanUnderWay(planned=planned, of=of)
+
+        try:
+            return make(advance)
+        finally:
+            self._under_way.pop(name, None)
+
+
+_PLANS = LargePlans()
+
+
+@dataclass(frozen=True)
+class WantedPlan:
+    """What somebody wants to see the plan of."""
+
+    choice: BackfillChoice
+    pipeline: Pipeline
+    settings: Settings
+
+    def ask(self) -> BackfillPlan | PlanUnderWay:
+        """A small plan is made at once.
+
+        :raises StageholdError: it cannot be meant as it is written.
+        """
+        if not self._is_large:
+            return self.plan()
+        return _PLANS.ask(self._name, self._seen, self._planned)
+
+    def plan(self) -> BackfillPlan:
+        """The plan as it is now. That of a large backfill is the one that was shown, unless the ledger, the pipeline,
+        its code or suites have changed since. What has changed of its sources' files since it was made is found by the
+        runs themselves.
+
+        :raises StageholdError: it cannot be meant as it is written.
+        """
+        current = _PLANS.current(self._name, self._seen) if self._is_large else None
+        return current or plan_backfill(self.choice, self.pipeline, server_ledger(self.settings), self.settings)
+
+    @property
+    def _is_large(self) -> bool:
+        intervals = len(chosen_intervals(self.choice, self.pipeline, server_ledger(self.settings)))
+        return intervals > MANY or intervals * sum(stage.partitions for stage in self.pipeline.stages) > LARGE
+
+    @property
+    def _name(self) -> Hashable:
+        return server_ledger(self.settings).name, self.pipeline.name, self.choice
+
+    @property
+    def _seen(self) -> object:
+        facts, stages = SharedFacts(self.settings), self.pipeline.stages
+        revision = server_ledger(self.settings).revision
+        return self.pipeline, revision, tuple(facts.without_splits(stage, self.pipeline) for stage in stages)
+
+    def _planned(self, progress: Progress) -> BackfillPlan:
+        """With connections of its own, which stay open until it is there."""
+        with open_ledger(self.settings) as ledger, ledger.kept_open():
+            return plan_backfill(self.choice, self.pipeline, ledger, self.settings, progress)
