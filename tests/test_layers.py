@@ -307,6 +307,7 @@ def test_production_is_named_where_it_is_read_and_nowhere_else():
         "run/planning/acceptance.py",
         "run/planning/earlier_states.py",
         "run/planning/planning.py",
+        "run/planning/shared_facts.py",
         "run/planning/snapshots.py",
         "sources/source_files.py",
     ]

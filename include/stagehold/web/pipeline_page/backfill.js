@@ -224,13 +224,13 @@ const NO_FIELDS = { first: "", last: "", stages: [], from: ANY, only: ANY };
  */
 function useShownInUrl(fields, setFields, show) {
   const [said, say] = useUrlState([IN_URL]);
-  const [came, setCame] = useState(said[IN_URL] ?? null);
+  const [came, setCame] = useState(said[IN_URL] ?? "");
   useEffect(() => {
     if (came) setFields({ ...NO_FIELDS, ...parsed(came) });
   }, []);
   useEffect(() => {
     if (came && fields.first) {
-      setCame(null);
+      setCame("");
       show();
     }
   }, [fields]);

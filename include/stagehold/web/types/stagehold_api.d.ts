@@ -204,6 +204,12 @@ declare namespace Api {
     stages: StageRates[];
   }
 
+  interface Health {
+    kept_bytes: number;
+    most_bytes: number;
+    kept: KeptKind[];
+  }
+
   interface HistoryLine {
     at: string;
     of: string;
@@ -268,6 +274,12 @@ declare namespace Api {
   }
 
   type IntervalState = "complete" | "incomplete" | "empty";
+
+  interface KeptKind {
+    kind: string;
+    values: number;
+    bytes: number;
+  }
 
   interface LeaseLine {
     name: string;
@@ -495,6 +507,11 @@ declare namespace Api {
   }
 
   type PipelineStanding = "hidden" | "failing" | "running" | "overdue" | "never_run" | "current";
+
+  interface PlanUnderWay {
+    planned: number;
+    of: number | null;
+  }
 
   interface Recovery {
     interval: string;
