@@ -11,6 +11,7 @@ from stagehold.airflow.answering.kept_standings import KeptStandings
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.kept import KeptMemory
 from stagehold.model.records import Cell
+from stagehold.model.states import RunEvent
 from stagehold.spec.loading.loader import build_pipeline
 
 SOURCE = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": 2}
@@ -78,3 +79,23 @@ def test_what_there_is_no_room_for_is_counted_again(ledger):
     write(ledger, "2026-11-01", 0)
     assert [done(kept), done(kept)] == [[1, 0], [1, 0]]
     assert [one.values for one in memory.kinds] == [1]
+
+
+def test_runs_of_a_pipeline_are_read_again_only_when_one_of_them_has_moved(ledger, monkeypatch):
+    monkeypatch.setattr("stagehold.airflow.answering.kept_standings.OVERLAP", 0)
+    kept, asked = KeptStandings(ledger), []
+    read = ledger.pipelines.newest_runs
+    monkeypatch.setattr(
+        ledger.pipelines, "newest_runs", lambda names, each: asked.append(list(names)) or read(names, each)
+    )
+
+    def states() -> dict[str, list[str]]:
+        return {name: [one.state for one in some] for name, some in kept.newest_runs(["sales", "costs", "new"]).items()}
+
+    ledger.runs.start(run("a", pipeline="sales", interval="2026-11-01"))
+    ledger.runs.start(run("b", pipeline="costs", interval="2026-11-01"))
+    before = {"sales": ["running"], "costs": ["running"], "new": []}
+    assert [states(), states()] == [before, before]
+    ledger.runs.apply("b", RunEvent.ALL_FINISHED)
+    assert states() == {**before, "costs": ["finished"]}
+    assert asked == [["sales", "costs", "new"], ["costs"]]

@@ -1,4 +1,4 @@
-"""How intervals stand, kept between requests: only what was written since is counted anew."""
+"""How intervals stand, and the newest runs, kept between requests: only what was written since is read anew."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import TypeVar
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.kept import OF_PROCESS, KeptMemory, Shelf
+from stagehold.model.records import Run
 from stagehold.run.intervals.interval_standings import Standings, standings
 from stagehold.spec.pipeline import Pipeline
 
+EACH = 40  # newest runs of a pipeline that are looked at
 MOST_PLACES = 5_000  # of one query: a database takes so many parameters
 BEHIND_ALL = (2**62, 2**62)  # numbers of rows
 OVERLAP = 1_000  # rows that are looked at again: PostgreSQL may show a row after one with a higher number
@@ -24,7 +26,8 @@ class KeptStandings:
 
     def __init__(self, ledger: Ledger, memory: KeptMemory = OF_PROCESS) -> None:
         self._ledger, self._lock = ledger, Lock()
-        self._shelf = Shelf[tuple[Pipeline, Standings]]("standings of intervals", memory)
+        self._standings = Shelf[tuple[Pipeline, Standings]]("standings of intervals", memory)
+        self._runs = Shelf[tuple[Run, ...]]("newest runs", memory)
         self._era: object = object()  # part of all names, so that another one forgets everything
         self._seen: Sequence[int] = BEHIND_ALL
 
@@ -38,9 +41,21 @@ class KeptStandings:
             found = {place: self._kept(place, pipelines) for place in places}
             for some in batched([place for place, kept in found.items() if kept is None]):
                 for place, known in standings(pipelines, some, self._ledger).items():
-                    self._shelf.put((self._era, place), (pipelines[place[0]], known), own=known)
+                    self._standings.put((self._era, place), (pipelines[place[0]], known), own=known)
                     found[place] = known
             return {place: known for place, known in found.items() if known is not None}
+
+    def newest_runs(self, pipelines: Sequence[str]) -> Mapping[str, tuple[Run, ...]]:
+        """So many runs of each as are looked at, the newest first."""
+        with self._lock:
+            self._forget_what_changed()
+            found = {name: self._runs.get((self._era, name)) for name in pipelines}
+            for some in batched([name for name, kept in found.items() if kept is None]):
+                read = self._ledger.pipelines.newest_runs(some, EACH)
+                for name in some:
+                    found[name] = read.get(name, ())
+                    self._runs.put((self._era, name), read.get(name, ()))
+            return {name: runs or () for name, runs in found.items()}
 
     def _forget_what_changed(self) -> None:
         partition, transition = (max(0, row - OVERLAP) for row in self._seen)
@@ -49,10 +64,12 @@ class KeptStandings:
         if before != BEHIND_ALL and any(now < then for now, then in zip(self._seen, before, strict=True)):
             self._era = object()  # rows are gone: it is another ledger
         for place in changed:
-            self._shelf.drop((self._era, place))
+            self._standings.drop((self._era, place))
+        for pipeline in {pipeline for pipeline, _ in changed}:
+            self._runs.drop((self._era, pipeline))
 
     def _kept(self, place: Place, pipelines: Mapping[str, Pipeline]) -> Standings | None:
-        pipeline, known = self._shelf.get((self._era, place)) or (None, None)
+        pipeline, known = self._standings.get((self._era, place)) or (None, None)
         return known if pipeline == pipelines[place[0]] else None
 
 

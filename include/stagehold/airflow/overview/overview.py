@@ -49,6 +49,7 @@ from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Lease, Run
 from stagehold.model.standing import Standing, together
+from stagehold.model.states import RUN
 from stagehold.run.clearing.garbage_collector import MAINTENANCE
 from stagehold.run.lease.lease_holder import described
 from stagehold.run.planning.task import region_lease
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
 
     from stagehold.airflow.overview.visible_pipelines import VisiblePipeline
 
-EACH = 40  # newest runs of a pipeline that are looked at
 UNKNOWN_DAG = DagNow(paused=False, due=None, active=0)
 
 
@@ -104,18 +104,27 @@ def _of_ledger(
     visible: Sequence[VisiblePipeline], dags: Mapping[str, DagNow], ledger: Ledger, session: Session
 ) -> tuple[list[PipelineRow], list[LeaseLine]]:
     names, now = [one.name for one in visible], datetime.now(UTC)
-    runs, leases = ledger.pipelines.newest_runs(names, EACH), leases_seen(names, ledger)
+    runs, leases = kept_standings(ledger).newest_runs(names), leases_seen(names, ledger)
     every = [run for some in runs.values() for run in some]
-    states, at_work = run_states([run.run_id for run in every], session), frozenset(places_at_work(every, leases))
-    facts = [
-        PipelineFacts(one.pipeline, dags.get(one.name, UNKNOWN_DAG), runs.get(one.name, ()), states, at_work)
+    at_work = frozenset(places_at_work(every, leases))
+    known = [
+        PipelineFacts(one.pipeline, dags.get(one.name, UNKNOWN_DAG), runs.get(one.name, ()), {}, at_work)
         for one in visible
     ]
-    known, failures = _standings(facts, ledger), _failures(facts, ledger)
+    states = run_states(_asked_of_airflow(known), session)
+    facts = [replace(one, states=states) for one in known]
+    standings, failures = _standings(facts, ledger), _failures(facts, ledger)
     waived = ledger.waivers.waived_places(names, now)
-    whole = [replace(one, standings=known, waived=waived, failures=failures) for one in facts]
+    whole = [replace(one, standings=standings, waived=waived, failures=failures) for one in facts]
     rows = [pipeline_row(one, now) for one in whole]
     return rows, [lease_line(one) for one in leases]
+
+
+def _asked_of_airflow(facts: Sequence[PipelineFacts]) -> Sequence[str]:
+    """The runs of which Airflow's word is told: those that are shown, and others that may go on."""
+    shown = (run for one in facts for run in shown_runs(one))
+    going = (run for one in facts for run in one.runs if not RUN.is_terminal(run.state))
+    return list(dict.fromkeys(run.run_id for run in (*shown, *going)))
 
 
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
@@ -178,8 +187,12 @@ def _owners(owners: str | None) -> tuple[str, ...]:
 def run_states(run_ids: Collection[str], session: Session) -> Mapping[str, str]:
     """By the ids that the ledger has; nothing of a run that Airflow does not know."""
     names = [tuple(run_id.split("/", 1)) for run_id in run_ids if "/" in run_id]
-    known = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(tuple_(DagRun.dag_id, DagRun.run_id).in_(names))
-    return {ledger_run_id(dag_id, run_id): str(state) for dag_id, run_id, state in session.execute(known)}
+    known = select(DagRun.dag_id, DagRun.run_id, DagRun.state)
+    return {
+        ledger_run_id(dag_id, run_id): str(state)
+        for some in batched(names)
+        for dag_id, run_id, state in session.execute(known.where(tuple_(DagRun.dag_id, DagRun.run_id).in_(some)))
+    }
 
 
 PACKAGES = ("stagehold", "apache-airflow", "pyspark", "delta-spark", "deltalake", "great-expectations")
