@@ -17,6 +17,7 @@ from stagehold.airflow.overview.pipeline_rows import (
     hidden_row,
     interval_marks,
     pipeline_row,
+    shown_runs,
 )
 from stagehold.model.records import Run, RunState
 from stagehold.model.standing import DeclaredStage, Need, PartitionState, RunWord
@@ -128,7 +129,7 @@ CASES = [
 def facts_of(case: Case) -> PipelineFacts:
     standing = IntervalStanding.of(DECLARED, case.counts)
     standings = {("sales", one.interval): standing for one in case.runs}
-    return PipelineFacts(PIPELINE, case.dag, case.runs, case.airflow, case.at_work, standings)
+    return PipelineFacts(PIPELINE, case.dag, case.runs, shown_runs(case.runs), case.airflow, case.at_work, standings)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -200,7 +201,7 @@ def test_how_much_of_the_newest_interval_is_there(counts, expected):
 
 def test_the_newest_intervals_are_in_the_order_of_their_dates():
     runs = tuple(run(day, begun=24) for day in range(20, 0, -1))
-    marks = interval_marks(PipelineFacts(PIPELINE, RESTING, runs, {}, frozenset()))
+    marks = interval_marks(PipelineFacts(PIPELINE, RESTING, runs, shown_runs(runs), {}, frozenset()))
     assert [mark.interval for mark in marks] == [f"2026-11-{day:02}" for day in range(20 - MOST_MARKS + 1, 21)]
 
 

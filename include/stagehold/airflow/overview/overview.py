@@ -54,6 +54,7 @@ from stagehold.run.clearing.garbage_collector import MAINTENANCE
 from stagehold.run.lease.lease_holder import described
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
+from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -105,38 +106,48 @@ def _of_ledger(
 ) -> tuple[list[PipelineRow], list[LeaseLine]]:
     names, now = [one.name for one in visible], datetime.now(UTC)
     runs, leases = kept_standings(ledger).newest_runs(names), leases_seen(names, ledger)
-    every = [run for some in runs.values() for run in some]
-    at_work = frozenset(places_at_work(every, leases))
-    known = [
-        PipelineFacts(one.pipeline, dags.get(one.name, UNKNOWN_DAG), runs.get(one.name, ()), {}, at_work)
+    shown = {name: shown_runs(runs[name]) for name in names}
+    states = run_states(_asked_of_airflow(runs, shown), session)
+    at_work = frozenset(places_at_work([run for some in runs.values() for run in some], leases))
+    standings = _standings(shown, {one.name: one.pipeline for one in visible}, ledger)
+    waived = ledger.waivers.waived_places(names, now)
+    facts = [
+        PipelineFacts(
+            pipeline=one.pipeline,
+            dag=dags.get(one.name, UNKNOWN_DAG),
+            runs=runs[one.name],
+            shown=shown[one.name],
+            states=states,
+            at_work=at_work,
+            standings=standings,
+            waived=waived,
+        )
         for one in visible
     ]
-    states = run_states(_asked_of_airflow(known), session)
-    facts = [replace(one, states=states) for one in known]
-    standings, failures = _standings(facts, ledger), _failures(facts, ledger)
-    waived = ledger.waivers.waived_places(names, now)
-    whole = [replace(one, standings=standings, waived=waived, failures=failures) for one in facts]
-    rows = [pipeline_row(one, now) for one in whole]
+    failures = _failures(facts, ledger)
+    rows = [pipeline_row(replace(one, failures=failures), now) for one in facts]
     return rows, [lease_line(one) for one in leases]
 
 
-def _asked_of_airflow(facts: Sequence[PipelineFacts]) -> Sequence[str]:
+def _asked_of_airflow(runs: Mapping[str, Sequence[Run]], shown: Mapping[str, Sequence[Run]]) -> Sequence[str]:
     """The runs of which Airflow's word is told: those that are shown, and others that may go on."""
-    shown = (run for one in facts for run in shown_runs(one))
-    going = (run for one in facts for run in one.runs if not RUN.is_terminal(run.state))
-    return list(dict.fromkeys(run.run_id for run in (*shown, *going)))
+    told = (run for some in shown.values() for run in some)
+    going = (run for some in runs.values() for run in some if not RUN.is_terminal(run.state))
+    return list(dict.fromkeys(run.run_id for run in (*told, *going)))
 
 
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
     """Why runs did not come to their end, by run; nothing of one whose processes died without a word."""
-    ended = [run.run_id for one in facts for run in shown_runs(one) if run_word(run, one).ended_badly]
+    ended = [run.run_id for one in facts for run in one.shown if run_word(run, one).ended_badly]
     tries = [one for some in batched(ended) for one in ledger.intervals.last_tries(some)]
     return {one.run_id: f"{one.region}: {one.failure}" for one in tries if one.failure}
 
 
-def _standings(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[Place, Standing]:
-    places = [(run.pipeline, run.interval) for one in facts for run in shown_runs(one)]
-    found = kept_standings(ledger).of(places, {one.pipeline.name: one.pipeline for one in facts})
+def _standings(
+    shown: Mapping[str, Sequence[Run]], pipelines: Mapping[str, Pipeline], ledger: Ledger
+) -> Mapping[Place, Standing]:
+    places = [(run.pipeline, run.interval) for some in shown.values() for run in some]
+    found = kept_standings(ledger).of(places, pipelines)
     return {place: together(stages.values()) for place, stages in found.items()}
 
 

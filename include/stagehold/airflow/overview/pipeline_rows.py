@@ -37,14 +37,15 @@ _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": 
 
 @dataclass(frozen=True)
 class PipelineFacts:
-    """``runs`` are the newest ones, the newest first; ``states`` Airflow's words for those that it knows. ``at_work``
-    are the places, pipeline and interval, that somebody has a lease of. How intervals stand, of which of them waivers
-    hold, and why runs failed, is asked when the runs are known.
+    """``runs`` are the newest ones, the newest first, ``shown`` those of them of which something is told; ``states``
+    Airflow's words for those that it knows. ``at_work`` are the places, pipeline and interval, that somebody has a
+    lease of. How intervals stand, of which of them waivers hold, and why runs failed, is asked when the runs are known.
     """
 
     pipeline: Pipeline
     dag: DagNow
     runs: Sequence[Run]
+    shown: Sequence[Run]
     states: Mapping[str, str]
     at_work: Collection[Place]
     standings: Mapping[Place, Standing] = field(default_factory=dict)
@@ -88,18 +89,20 @@ def pipeline_row(facts: PipelineFacts, now: datetime) -> PipelineRow:
     )
 
 
-def shown_runs(facts: PipelineFacts) -> tuple[Run, ...]:
+def shown_runs(runs: Sequence[Run]) -> tuple[Run, ...]:
     """The newest run of each of the newest intervals, the oldest first; what is no date has its place by when its run
     began.
+
+    :param runs: of a pipeline, the newest first.
     """
-    newest = {run.interval: run for run in reversed(facts.runs)}
+    newest = {run.interval: run for run in reversed(runs)}
     # Without the schedule a day is its midnight, which places it as well, and costs a thousandth of asking cron.
     placed = sorted((moment_of(key, None) or run.started_at, key) for key, run in newest.items())
     return tuple(newest[key] for _, key in placed[-MOST_MARKS:])
 
 
 def interval_marks(facts: PipelineFacts) -> tuple[IntervalMark, ...]:
-    return tuple(_mark(run, facts) for run in shown_runs(facts))
+    return tuple(_mark(run, facts) for run in facts.shown)
 
 
 def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:

@@ -11,12 +11,13 @@ from sqlalchemy.orm import Session
 
 from stagehold.airflow.answering.api_server import server_ledger
 from stagehold.airflow.context.run_names import ledger_run_id
-from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
+from stagehold.airflow.runs.dag_runs import declared_dag
 from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Run
 from stagehold.model.states import RUN
-from stagehold.settings import Settings
+from stagehold.settings import Settings, load_settings
+from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 
@@ -33,8 +34,9 @@ class KnownPipeline:
     @staticmethod
     def read(dag_id: str, session: Session) -> KnownPipeline:
         """:raises ForeignDag: it is none of ours."""
-        settings = dag_settings(dag_id, session)
-        pipeline = pipeline_of(dag_id, session, settings)
+        dag = declared_dag(dag_id, session)
+        settings = load_settings(project=dag.project)
+        pipeline = find_pipeline(dag.pipeline, settings)
         return KnownPipeline(dag_id, pipeline, settings, server_ledger(settings), _at_work(dag_id, session))
 
     @property
