@@ -5,7 +5,7 @@ it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -67,9 +67,15 @@ def _parsed(path: Path, changed: int, size: int) -> ast.Module:  # noqa: ARG001 
     return tree_of(path.read_text(encoding="utf-8")) if is_sql(path.name) else ast.parse(path.read_bytes(), str(path))
 
 
-def functions(module: Module) -> dict[str, Function]:
+def functions(module: Module) -> Mapping[str, Function]:
     """Functions by name that importing the module would define, the last one of a name."""
-    return {node.name: node for node in _top_level(module.tree) if isinstance(node, Function)}
+    return _functions(module.tree)
+
+
+@lru_cache(maxsize=256)
+def _functions(tree: ast.Module) -> Mapping[str, Function]:
+    """Hundreds of pipelines name functions of one module."""
+    return {node.name: node for node in _top_level(tree) if isinstance(node, Function)}
 
 
 def _top_level(node: ast.AST) -> Iterator[ast.AST]:
