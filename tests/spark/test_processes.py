@@ -154,3 +154,20 @@ def run_python(arguments: Sequence[str]) -> str:
     return subprocess.run(
         [sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True, check=False
     ).stdout.strip()
+
+
+def test_what_was_freed_is_given_back_and_seen_in_what_the_process_has():
+    """In a process of its own: what others of this one freed before would count as well."""
+    script = (
+        "from stagehold.spark.processes import give_memory_back, resident_bytes\n"
+        "kept = []\n"
+        "freed = [bytearray(64_000) for _ in range(2_000)]\n"
+        "kept.append(bytearray(64_000))\n"  # behind the others, so that the heap cannot shrink from its end
+        "del freed\n"
+        "before = resident_bytes()\n"
+        "give_memory_back()\n"
+        "print(before, resident_bytes())"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    before, after = map(int, answer.stdout.split())
+    assert before - after > 100_000_000

@@ -23,6 +23,7 @@ from stagehold.airflow.pipeline_page.savepoint_routes import router as savepoint
 from stagehold.airflow.run_page.gate_routes import router as gate_routes
 from stagehold.airflow.run_page.run_routes import router as run_routes
 from stagehold.model.kept import OF_PROCESS, KeptKind
+from stagehold.spark.processes import resident_bytes
 from stagehold.spec.pipeline import Pipeline
 
 WEB = Path(__file__).resolve().parents[1] / "web"
@@ -37,12 +38,14 @@ class PipelineLine(ResponseModel):
 
 class Health(ResponseModel):
     """What this process keeps so that the next request is answered sooner: so many bytes of at most so many, and of
-    what. It is bounded by STAGEHOLD_KEPT_MEGABYTES; what nobody asked for in 15 minutes goes.
+    what. It is bounded by STAGEHOLD_KEPT_MEGABYTES; what nobody asked for in 15 minutes goes. ``resident_bytes`` is the
+    memory that the process has of the system now, Airflow's own included.
     """
 
     kept_bytes: int
     most_bytes: int
     kept: tuple[KeptKind, ...]
+    resident_bytes: int
 
 
 router = APIRouter(prefix="/api")
@@ -58,7 +61,12 @@ def pipelines(user: GetUserDep, session: SessionDep) -> list[PipelineLine]:
 def show_health() -> Health:
     """What the process that answers keeps in memory."""
     kinds = OF_PROCESS.kinds
-    return Health(kept_bytes=sum(one.bytes for one in kinds), most_bytes=OF_PROCESS.most_bytes, kept=kinds)
+    return Health(
+        kept_bytes=sum(one.bytes for one in kinds),
+        most_bytes=OF_PROCESS.most_bytes,
+        kept=kinds,
+        resident_bytes=resident_bytes(),
+    )
 
 
 @router.get("/openapi.json", dependencies=[MAY_SEE_PIPELINES])

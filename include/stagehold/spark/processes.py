@@ -1,5 +1,6 @@
-"""Processes: who they are, that children do not outlive whoever started them, and what another Python process needs in
-its environment to find the same code and the same settings. Rests on Linux's prctl and /proc.
+"""Processes: who they are, that children do not outlive whoever started them, and what another Python process needs
+in its environment to find the same code and the same settings. Also how much memory this one has. Rests on Linux's
+prctl and /proc.
 """
 
 from __future__ import annotations
@@ -41,6 +42,20 @@ class ProcessIdentity:
         first still is, and holds its ports and files.
         """
         return identify(self.pid) == self
+
+
+def resident_bytes() -> int:
+    """The memory of this process that is in use now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def give_memory_back() -> None:
+    """Give the system what was freed and stays with the process for later: once something large is made, that is far
+    more than is needed. Nothing where the C library has no such function.
+    """
+    trim = getattr(_libc, "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def identify(pid: int) -> ProcessIdentity | None:

@@ -9,6 +9,7 @@ from threading import BoundedSemaphore, Lock, Thread
 from typing import Generic, TypeVar
 
 from stagehold.model.kept import OF_PROCESS, KeptMemory, Shelf
+from stagehold.spark.processes import give_memory_back
 
 Page = TypeVar("Page")
 
@@ -104,3 +105,4 @@ class KeptPages(Generic[Page]):
         finally:
             with self._lock:
                 self._under_way.discard(name)
+            give_memory_back()
