@@ -9,6 +9,8 @@ from tests.run.backfill.paper_backfill import PIPELINE, STAGES, PaperBackfill, r
 
 from stagehold.errors import BackfillChanged, BackfillRefused, GateBlocked
 from stagehold.model.backfill import BackfillChoice, Only
+from stagehold.plan.resume.planner import resume_plan
+from stagehold.run.backfill import backfill_planning
 from stagehold.run.backfill.backfill_runs import known_backfills
 
 pytestmark = pytest.mark.slow
@@ -56,6 +58,18 @@ def test_only_what_a_run_would_do_runs_and_good_dates_are_left_alone(world) -> N
     assert world.plan(FIVE).refusal == "There is nothing to run."
     (known,) = known_backfills(PIPELINE, world.nights.ledger, 9)
     assert (known.counts, known.resume) == ({"finished": len(known.states)}, None)
+
+
+def test_what_a_run_would_do_by_itself_is_planned_once_and_comes_to_the_same(world, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(backfill_planning, "resume_plan", lambda known: asked.append(known) or resume_plan(known))
+    plan = world.plan(FIVE)
+    assert len(asked) == len(DATES)
+    world.plan(BackfillChoice(DATES[0], DATES[-1], stages=("edits",)))
+    assert len(asked) == 3 * len(DATES)
+    monkeypatch.setattr(backfill_planning, "_tells_nothing", lambda told, known: False)
+    assert world.plan(FIVE) == plan
+    assert len(asked) == 5 * len(DATES)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from stagehold.plan.grounds.reasons import because
@@ -17,6 +17,10 @@ class Confinement:
 
     stages: frozenset[str]
     only_recorded: bool = False
+
+    def leaves_nothing(self, stages: Collection[str]) -> bool:
+        """Whether a run of these stages does the same as one that is not confined."""
+        return not self.only_recorded and self.stages.issuperset(stages)
 
     def leaves(self, decision: Decision) -> bool:
         """Whether nothing is to be done about the partition for itself."""
