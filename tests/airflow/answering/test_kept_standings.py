@@ -50,7 +50,6 @@ def test_it_follows_the_ledger(ledger):
 
 
 def test_only_what_was_written_is_counted_again(ledger, monkeypatch):
-    monkeypatch.setattr("stagehold.airflow.answering.kept_standings.OVERLAP", 0)
     kept, asked = KeptStandings(ledger), []
     counts = ledger.pipelines.counts
     monkeypatch.setattr(ledger.pipelines, "counts", lambda places, below: asked.append(places) or counts(places, below))
@@ -82,7 +81,6 @@ def test_what_there_is_no_room_for_is_counted_again(ledger):
 
 
 def test_runs_of_a_pipeline_are_read_again_only_when_one_of_them_has_moved(ledger, monkeypatch):
-    monkeypatch.setattr("stagehold.airflow.answering.kept_standings.OVERLAP", 0)
     kept, asked = KeptStandings(ledger), []
     read = ledger.pipelines.newest_runs
     monkeypatch.setattr(
