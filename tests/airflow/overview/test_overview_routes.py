@@ -6,7 +6,6 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from airflow.models.serialized_dag import SerializedDagModel
 
 from stagehold.airflow.pipeline_page.pipeline_responses import Staleness
 from stagehold.errors.ledger_errors import LedgerUnavailable
@@ -187,6 +186,8 @@ def test_who_may_see_dags_but_no_runs_learns_names_alone(api, bearer, half_done,
 
 def test_who_asks_again_has_no_file_and_no_dag_read_anew(api, bearer, half_done, monkeypatch):
     """The sample's files were written long ago, so they are kept."""
+    from airflow.models.serialized_dag import SerializedDagModel
+
     api.get(OVERVIEW, headers=bearer("viewer"))
     read: list[str] = []
     monkeypatch.setattr(loader, "read_document", lambda path: read.append(path.name))
