@@ -382,6 +382,21 @@ def test_a_file_is_read_again_when_it_or_what_it_names_has_changed(
     assert len(files_read) > read
 
 
+def test_a_file_is_read_again_when_its_sql_has_changed(
+    write: Callable[[str, str], Settings], project: Project, files_read: list[str]
+) -> None:
+    query = project.root / "sql" / "top.sql"
+    query.parent.mkdir()
+    query.write_text("select * from cleaned")
+    settings = write("revenue.yaml", edited("job: work.jobs:top => sql: sql/top.sql"))
+    settle(project)
+    assert find_pipeline("revenue", settings) is find_pipeline("revenue", settings)
+    read = len(files_read)
+    query.write_text("select * from cleaned limit 10")
+    find_pipeline("revenue", settings)
+    assert len(files_read) > read
+
+
 def test_what_a_file_named_and_is_gone_is_told(write: Callable[[str, str], Settings], project: Project) -> None:
     settings = write("revenue.yaml", VALID)
     settle(project)

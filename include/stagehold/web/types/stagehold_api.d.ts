@@ -208,6 +208,7 @@ declare namespace Api {
     kept_bytes: number;
     most_bytes: number;
     kept: KeptKind[];
+    resident_bytes: number;
   }
 
   interface HistoryLine {
