@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from tests.airflow.in_chromium import browser, other_page, page, server
-from tests.airflow.made_runs import NULLS, RANGE, HalfDone, make_half_done, make_refused
+from tests.airflow.made_runs import NULLS, RANGE, HalfDone, make_dag_run, make_half_done, make_refused
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -69,24 +69,25 @@ def bearer(api: TestClient) -> Callable[[str | None], dict[str, str]]:
 
 
 @pytest.fixture
-def half_done(synced_airflow: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> HalfDone:
+def half_done(synced_airflow: Path, request: pytest.FixtureRequest) -> HalfDone:
     """A new half-done run; ``@pytest.mark.parametrize("half_done", [run id], indirect=True)`` names it."""
     run_id = getattr(request, "param", f"manual__{uuid4()}")
-    _let_data_be_there(monkeypatch)
     return make_half_done(PIPELINE, run_id)
 
 
 @pytest.fixture
-def refused_run(synced_airflow: Path, monkeypatch: pytest.MonkeyPatch) -> HalfDone:
+def run_of_another(synced_airflow: Path) -> HalfDone:
+    """A run of a DAG that has no regions."""
+    made = HalfDone("stagehold_maintenance", f"manual__{uuid4()}")
+    make_dag_run(made.dag_id, made.run_id, {})
+    return made
+
+
+@pytest.fixture
+def refused_run(synced_airflow: Path) -> HalfDone:
     """A new run of which a gate refused partitions 3 to 7; the last of them for two reasons."""
-    _let_data_be_there(monkeypatch)
     refused = {**dict.fromkeys(range(3, 7), (NULLS,)), 7: (NULLS, RANGE)}
     return make_refused(PIPELINE, f"manual__{uuid4()}", refused)
-
-
-def _let_data_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though the records of made runs point to tables that nobody wrote."""
-    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pyspark.sql.types import IntegerType, LongType, StructType
 
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import table_location
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.ledger import Ledger
@@ -253,12 +254,16 @@ def fill_ledger(dag_id: str, run_id: str, done: dict[str, int]) -> None:
 
 
 def _table(request: RunRequest, stage: str, settings: Settings) -> str:
-    """Where the stage's records say that their data is; whether a published table has it is looked up there."""
+    """Where the stage's records say that their data is: a log with the versions that they name. Whether a published
+    table has the data is looked up in the table.
+    """
     location = table_location(settings.lake_uri, request.pipeline.name, request.pipeline.stage(stage), request.interval)
     if location.interval is not None:
         ensure_table(
             location, StructType().add("o_orderkey", LongType()).add("_partition", IntegerType()), Claim(1, "nobody")
         )
+    for version in range(0 if location.interval is None else 1, 2 + SPLITS // 4):
+        files_at(location.uri).create(f"_delta_log/{version:020d}.json", b'{"commitInfo": {"timestamp": 0}}')
     return location.uri
 
 

@@ -443,9 +443,8 @@ def test_a_run_that_does_not_exist_is_not_found_and_the_newest_are_named(api, be
     assert f"shipping_priority/{half_done.run_id}" in known
 
 
-def test_a_dag_without_regions_is_told_apart_politely(api, bearer, monkeypatch, half_done):
-    monkeypatch.setattr("stagehold.airflow.runs.dag_runs.RegionOperator", type("OtherOperator", (), {}))
-    answer = api.get(half_done.url + "/grid", headers=bearer("admin"))
+def test_a_dag_without_regions_is_told_apart_politely(api, bearer, run_of_another):
+    answer = api.get(run_of_another.url + "/grid", headers=bearer("admin"))
     assert (answer.status_code, "is not a Stagehold pipeline" in answer.json()["detail"]) == (404, True)
 
 

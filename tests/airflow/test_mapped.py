@@ -105,12 +105,11 @@ def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped
     assert dag_run.request.pipeline.name == mapped_dag
 
 
-def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(mapped_dag, api, bearer, monkeypatch):
+def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(mapped_dag, api, bearer):
     from tests.airflow.made_runs import fill_ledger
 
     from stagehold.airflow.answering.api_server import server_ledger
 
-    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
     server_ledger.cache_clear()
     make_dag_run(mapped_dag, "manual__1", {"first": "failed", "second": "upstream_failed"})
     fill_ledger(mapped_dag, "manual__1", {"first": 5})

@@ -95,7 +95,7 @@ def test_after_a_while_it_is_made_anew_though_the_ledger_says_nothing():
     assert world.made == 2
 
 
-def test_what_went_wrong_aside_is_told_once_and_tried_again(monkeypatch):
+def test_what_went_wrong_aside_is_told_once_and_tried_again():
     world = World(seconds=1)
     broken = SimpleNamespace(now=True)
 
@@ -104,7 +104,7 @@ def test_what_went_wrong_aside_is_told_once_and_tried_again(monkeypatch):
             raise RuntimeError("the lake is away")
         return World.make(world)
 
-    monkeypatch.setattr(world, "make", make)
+    world.make = make
     assert world.ask(large=True) is None
     world.settle()
     with pytest.raises(RuntimeError, match="the lake is away"):

@@ -49,10 +49,10 @@ def test_it_follows_the_ledger(ledger):
     assert done(kept) == [2, 1]
 
 
-def test_only_what_was_written_is_counted_again(ledger, monkeypatch):
+def test_only_what_was_written_is_counted_again(ledger):
     kept, asked = KeptStandings(ledger), []
     counts = ledger.pipelines.counts
-    monkeypatch.setattr(ledger.pipelines, "counts", lambda places, below: asked.append(places) or counts(places, below))
+    ledger.pipelines.counts = lambda places, below: asked.append(places) or counts(places, below)
     write(ledger, "2026-11-01", 0)
     done(kept)
     done(kept)

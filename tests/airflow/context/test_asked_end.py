@@ -66,11 +66,10 @@ def test_a_task_that_is_there_no_more_was_deleted_by_somebody(asked_end):
     assert asked_end(instance(lambda name: {})) == "in Airflow, where its task was deleted"
 
 
-def test_an_airflow_that_does_not_answer_was_not_asked_by_anybody(asked_end, monkeypatch):
+def test_an_airflow_that_does_not_answer_was_not_asked_by_anybody(asked_end):
     """Its api-server is away, which is why it tells the task to end; and it kills what is left after five seconds."""
-    monkeypatch.setattr("stagehold.airflow.context.asked_end.ASK_SECONDS", 0.2)
     told = threading.Event()
-    assert asked_end(instance(lambda name: told.wait())) is None
+    assert asked_end(instance(lambda name: told.wait()), patience=0.2) is None
     told.set()
 
     def refuse(name):

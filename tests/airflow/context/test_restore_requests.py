@@ -11,6 +11,7 @@ import pytest
 from tests.airflow.made_runs import make_dag_run
 
 from stagehold.airflow.context.restore_requests import AskedRestore
+from stagehold.errors.ledger_errors import LedgerUnavailable
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Restore
 from stagehold.run.planning.restoring import restore_of_life
@@ -197,9 +198,8 @@ def test_the_scheduler_notes_nothing_of_other_runs(started, conf):
 
 
 def test_a_ledger_that_is_away_does_not_stop_the_scheduler(started, monkeypatch):
-    def away(*arguments):
-        raise OSError("the ledger is away")
-
-    monkeypatch.setattr("stagehold.ledger.ledger.Ledger.open", away)
-    with pytest.raises(OSError, match="away"):  # raised by the test's own look at the ledger, after Airflow went on
+    monkeypatch.setenv("STAGEHOLD_LEDGER", "postgresql://me@127.0.0.1:1/ledger")
+    with pytest.raises(
+        LedgerUnavailable, match="refused"
+    ):  # raised by the test's own look at the ledger, after Airflow went on
         started(PIPELINE, {"restore_from_stage": "orders"})

@@ -20,41 +20,63 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import Share
 from stagehold.run.planning.task import RegionOutcome
 from stagehold.settings import load_settings
+from stagehold.spec.settings.restart import RestartSettings
 from stagehold.spec.settings.run_settings import ScheduleMode
 
 pytestmark = pytest.mark.airflow
 
 DUE = datetime(2026, 11, 21, 2, tzinfo=UTC)
+AT_ONCE = timedelta(milliseconds=1)
 
 
 @pytest.fixture
-def operator(airflow_home):
+def noting(airflow_home, runner):
+    """The class of operators whose work is the runner's, in a process that no supervisor ends."""
     from stagehold.airflow.dag.region_operator import RegionOperator
+
+    class NotingOperator(RegionOperator):
+        def runner(self):
+            return runner.run
+
+        def waiter(self):
+            return runner.wait
+
+        def bind_life(self):
+            pass
+
+    return NotingOperator
+
+
+@pytest.fixture
+def operator(noting):
     from stagehold.settings import load_settings
     from stagehold.spec.loading.loader import find_pipeline
 
     pipeline = find_pipeline("shipping_priority", load_settings()).model_copy(
-        update={"params": {"segment": "BUILDING", "limit": 10}}
+        update={"params": {"segment": "BUILDING", "limit": 10}, "restart": RestartSettings(initial=AT_ONCE)}
     )
-    return RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
+    return noting(task_id="orders", pipeline=pipeline, region="orders")
 
 
 @pytest.fixture
-def runner(monkeypatch):
-    """Replaces the region runner; ``runner.error`` is what it raises."""
-    made = SimpleNamespace(ran=[], waited=[], error=None, frames=[])
+def runner():
+    """Stands for the region runner; ``runner.error`` is what it raises, so many times."""
+    made = SimpleNamespace(ran=[], waited=[], awaited=[], error=None, times=99, frames=[])
 
     def run(task, settings, progress, waiting):
         made.ran.append(task)
         made.waited.append(waiting)
         made.frames = [one.name for one in traceback.extract_stack() if "/include/stagehold/" in one.filename]
         progress("orders: run 3 of 16 partitions: never computed for this interval")
-        if made.error:
+        if made.error and len(made.ran) <= made.times:
             raise made.error
         return RegionOutcome(reused=13, computed=3, waves=1, seconds=1.23456, along=2)
 
-    monkeypatch.setattr("stagehold.run.here.region.run_region", run)
-    monkeypatch.setattr("stagehold.airflow.dag.region_operator.die_with_parent", lambda: None)
+    def wait(task, settings, progress):
+        made.awaited.append(task)
+        return "the attempt that waited"
+
+    made.run, made.wait = run, wait
     return made
 
 
@@ -103,15 +125,14 @@ def test_a_checkpoint_that_does_not_exist_is_on_record_as_the_reason_and_not_loo
 
 
 @pytest.mark.parametrize(("state", "waits"), [("running", True), ("failed", True), ("success", False), (None, False)])
-def test_a_task_knows_whether_airflow_holds_back_what_goes_on_with_the_run_before(airflow_home, runner, state, waits):
-    from stagehold.airflow.dag.region_operator import RegionOperator
+def test_a_task_knows_whether_airflow_holds_back_what_goes_on_with_the_run_before(noting, runner, state, waits):
     from stagehold.spec.loading.loader import find_pipeline
 
     pipeline = find_pipeline("customer_totals", load_settings())
     given = context()
     given["ti"].get_previous_dagrun = lambda: SimpleNamespace(state=state) if state else None
     for region, own in (("daily_orders", {}), ("customer_totals", {"depends_on_past": True})):
-        RegionOperator(task_id=region, pipeline=pipeline, region=region, **own).execute(given)
+        noting(task_id=region, pipeline=pipeline, region=region, **own).execute(given)
     assert [task.waits for task in runner.ran] == [waits, False]
 
 
@@ -178,38 +199,27 @@ def test_every_try_of_a_task_has_the_same_owner(operator, runner):
     assert runner.ran[0].owner == runner.ran[1].owner == "airflow:shipping_priority/scheduled__1/orders"
 
 
-def test_a_share_is_passed_on_and_has_an_owner_of_its_own(operator, runner):
-    from stagehold.airflow.dag.region_operator import RegionOperator
-
+def test_a_share_is_passed_on_and_has_an_owner_of_its_own(operator, noting, runner):
     given = context()
-    RegionOperator(task_id="orders", pipeline=operator._pipeline, region="orders", share="4-7").execute(given)
+    noting(task_id="orders", pipeline=operator._pipeline, region="orders", share="4-7").execute(given)
     (task,) = runner.ran
     assert (task.share, task.owner) == (Share(4, 7), "airflow:shipping_priority/scheduled__1/orders/4-7")
     assert given["share"] == "4-7"
 
 
-def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, runner, monkeypatch):
-    from stagehold.airflow.dag.region_operator import RegionOperator
-
-    waited = []
-
-    def wait(task, settings, progress):
-        waited.append(task)
-        return "the attempt that waited"
-
-    monkeypatch.setattr("stagehold.run.here.awaited_inputs.await_inputs", wait)
+def test_a_task_of_an_eager_pipeline_waits_for_its_inputs_first(operator, noting, runner):
     operator.execute(context())
-    assert (waited, runner.waited) == ([], [None])
+    assert (runner.awaited, runner.waited) == ([], [None])
     pipeline = operator._pipeline.model_copy(update={"schedule_mode": ScheduleMode.EAGER})
-    eager = RegionOperator(task_id="orders", pipeline=pipeline, region="orders")
+    eager = noting(task_id="orders", pipeline=pipeline, region="orders")
     eager.execute(context())
-    assert waited == [runner.ran[-1]]
+    assert runner.awaited == [runner.ran[-1]]
     assert runner.waited[-1] == "the attempt that waited"
 
     def in_vain(task, settings, progress):
         raise InputsNeverCame("orders", {"customer": (3,)})
 
-    monkeypatch.setattr("stagehold.run.here.awaited_inputs.await_inputs", in_vain)
+    runner.wait = in_vain
     with pytest.raises(InputsNeverCame, match="customer 3"):
         eager.execute(context())
 
@@ -218,9 +228,9 @@ def test_the_summary_is_small_and_for_people(operator, runner):
     assert operator.execute(context()) == {"reused": 13, "computed": 3, "waves": 1, "seconds": 1.235, "along": 2}
 
 
-def test_progress_goes_to_the_task_log(operator, runner, monkeypatch):
+def test_progress_goes_to_the_task_log(noting, operator, runner):
     log = Mock()
-    monkeypatch.setattr(type(operator), "log", log)
+    noting.log = log
     operator.execute(context())
     assert [call.args[0] % call.args[1:] for call in log.info.call_args_list] == [
         "orders: run 3 of 16 partitions: never computed for this interval",
@@ -239,25 +249,20 @@ def test_nothing_stands_between_the_task_and_the_run_of_its_region(operator, run
     assert runner.frames == ["execute"]
 
 
-def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operator, runner, monkeypatch):
-    monkeypatch.setattr(
-        "stagehold.run.journal.endings.time.sleep",
-        lambda seconds: waited.append(seconds) or setattr(runner, "error", None),
-    )
-    waited, runner.error = [], LedgerUnavailable("sqlite://", "nobody answers")
+def test_a_ledger_that_is_away_for_a_while_is_tried_again_inside_the_task(operator, runner):
+    runner.error, runner.times = LedgerUnavailable("sqlite://", "nobody answers"), 1
     assert operator.execute(context())["computed"] == 3
-    assert (waited, len(runner.ran)) == ([1], 2)
+    assert len(runner.ran) == 2
 
 
-def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner, monkeypatch):
-    monkeypatch.setattr("stagehold.run.journal.endings.time.sleep", lambda seconds: None)
+def test_five_tries_of_a_ledger_that_stays_away_are_enough(operator, runner):
     runner.error = LedgerUnavailable("sqlite://", "nobody answers")
     with pytest.raises(LedgerUnavailable):
         operator.execute(context())
     assert len(runner.ran) == 5
 
 
-def told_to_end(operator, monkeypatch, meaning=None):
+def told_to_end(operator, runner, meaning=None):
     """Its work is interrupted by a SIGTERM, and a second one while it cleans up; ``meaning`` is what that then was."""
 
     def run(*arguments):
@@ -268,19 +273,19 @@ def told_to_end(operator, monkeypatch, meaning=None):
             if meaning:
                 raise meaning
 
-    monkeypatch.setattr("stagehold.run.here.region.run_region", run)
+    runner.run = run
 
 
-def test_a_sigterm_that_somebody_asked_for_ends_the_task_for_good_and_says_who(operator, runner, monkeypatch):
+def test_a_sigterm_that_somebody_asked_for_ends_the_task_for_good_and_says_who(operator, runner):
     from airflow.sdk.exceptions import AirflowTaskTerminated
 
-    told_to_end(operator, monkeypatch, KeyboardInterrupt("by `stagehold cancel`"))
+    told_to_end(operator, runner, KeyboardInterrupt("by `stagehold cancel`"))
     with pytest.raises(AirflowTaskTerminated, match="orders was cancelled by `stagehold cancel`\\. `stagehold resume`"):
         operator.execute(context())
 
 
-def test_every_other_sigterm_is_tried_again(operator, runner, monkeypatch):
-    told_to_end(operator, monkeypatch)  # where nothing could be recorded of it
+def test_every_other_sigterm_is_tried_again(operator, runner):
+    told_to_end(operator, runner)  # where nothing could be recorded of it
     with pytest.raises(ProcessTerminated) as raised:
         operator.execute(context())
     decision = operator.retry_policy.evaluate(raised.value, 1, 100)
@@ -319,11 +324,9 @@ def test_a_region_that_does_not_exist_is_refused_when_the_dag_is_parsed(operator
 
 
 def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is_what_is_raised(
-    operator, runner, monkeypatch
+    noting, operator, runner
 ):
-    lines, told = [], []
-    monkeypatch.setattr(operator.log, "error", lambda text, *arguments: told.append(text % arguments))
-    monkeypatch.setattr(operator.log, "info", lambda text, *arguments: lines.append(text % arguments))
+    noting.log = Mock()
     failed = StageFailed(
         stage="orders",
         partitions=[0, 1, 2, 5],
@@ -336,8 +339,9 @@ def test_the_trace_of_a_users_error_is_a_folded_group_of_the_log_and_its_text_is
     with pytest.raises(StageFailed, match="partition\\(s\\) 0-2, 5: nothing of it was published") as raised:
         operator.execute(context())
     assert raised.value.__cause__ is None
+    lines = [call.args[0] % call.args[1:] for call in noting.log.info.call_args_list]
     assert lines[-3:] == ["::group::The whole trace", "one", "100 %"]  # what Airflow says of the error belongs to it
-    (last,) = told
+    (last,) = [call.args[0] % call.args[1:] for call in noting.log.error.call_args_list]
     assert last.startswith(
         "Failed: stage orders, before its first wave, partitions 0-2, 5: KeyError: 'x' at jobs/a.py:3"
     )

@@ -22,8 +22,6 @@ def nothing_on_record() -> Iterator[None]:
     """Of the pipeline; its sources are there, and so is whatever data records tell of."""
     make_sources(Path(load_settings().lake_uri))
     with emptied_ledger(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
-        patch.setattr("stagehold.lake.published.absences", lambda records: None)
         patch.setattr(
             "stagehold.airflow.pipeline_page.interval_staleness._PLANS", KeptPages("plans", KeptMemory(), at_once=1)
         )

@@ -41,10 +41,8 @@ def dates(synced_airflow):
 
 
 @pytest.fixture
-def shown(api, bearer, dates, monkeypatch):
+def shown(api, bearer, dates):
     """The plan that the route shows."""
-    monkeypatch.setattr("stagehold.run.planning.on_record.missing_data", lambda records: frozenset())
-    monkeypatch.setattr("stagehold.lake.published.absences", lambda records: None)
 
     def ask(role: str | None = "admin", **asked):
         return api.get(URL, headers=bearer(role), params={**RANGE, **asked})

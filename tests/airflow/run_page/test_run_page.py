@@ -140,9 +140,8 @@ def test_the_page_follows_airflows_dark_mode(page, half_done):
     assert header.evaluate(COLOUR) != dark
 
 
-def test_a_dag_that_is_not_ours_is_told_apart_politely(page, half_done, monkeypatch):
-    monkeypatch.setattr("stagehold.airflow.runs.dag_runs.RegionOperator", type("OtherOperator", (), {}))
-    open_run(page, half_done)
+def test_a_dag_that_is_not_ours_is_told_apart_politely(page, run_of_another):
+    open_run(page, run_of_another)
     expect(page.get_by_test_id("nothing")).to_contain_text("Nothing of Stagehold here")
 
 

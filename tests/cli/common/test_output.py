@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 from hypothesis import given
@@ -23,33 +25,34 @@ GATES = (
 WORDS = st.text(st.characters(codec="ascii", categories=("L", "N", "P")), min_size=1, max_size=40)
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    """Has the output be a terminal of so many columns."""
+class Terminal(StringIO):
+    """What is printed on a terminal."""
 
-    def of(width: int) -> None:
-        monkeypatch.setenv("COLUMNS", str(width))
-        monkeypatch.setenv("TERM", "dumb")  # no colours
-        monkeypatch.setenv("LINES", "50")
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    def isatty(self) -> bool:
+        return True
 
-    return of
+
+def on_terminal(width: int, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """What a table looks like on a terminal of so many columns and without colours."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(Terminal()) as printed:
+        for name, value in {"COLUMNS": str(width), "TERM": "dumb", "LINES": "50"}.items():
+            patch.setenv(name, value)
+        print_table(title, columns, rows)
+    return printed.getvalue()
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
-def test_a_table_fits_the_terminal_and_nothing_is_cut_off(capsys, terminal, width):
-    terminal(width)
-    print_table("Gates", *GATES)
-    printed = capsys.readouterr().out
+def test_a_table_fits_the_terminal_and_nothing_is_cut_off(width):
+    printed = on_terminal(width, "Gates", *GATES)
     assert all(cell_len(line.rstrip()) <= width for line in printed.splitlines())
     packed = "".join(printed.split())
     assert all("".join(cell.split()) in packed for row in GATES[1] for cell in row)
 
 
-def test_where_it_does_not_fit_each_row_is_a_block(capsys, terminal):
-    terminal(60)
-    print_table("Gates", ("stage", "partitions", "expectation"), [("s" * 40, "0-15", "e" * 30), ("t", "", "short")])
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+def test_where_it_does_not_fit_each_row_is_a_block():
+    rows = [("s" * 40, "0-15", "e" * 30), ("t", "", "short")]
+    printed = on_terminal(60, "Gates", ("stage", "partitions", "expectation"), rows)
+    assert [line.rstrip() for line in printed.splitlines()] == [
         "Gates",
         f" stage        {'s' * 40}",
         " partitions   0-15",
@@ -68,15 +71,7 @@ def test_in_a_pipe_a_row_is_a_line(capsys):
 
 @given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=4), st.integers(60, 220))
 def test_every_cell_is_printed_whole_in_its_order(rows, width):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", str(width))
-        patch.setenv("TERM", "dumb")
-        patch.setenv("LINES", "50")
-        patch.setattr(sys.stdout, "isatty", lambda: True)
-        written = []
-        patch.setattr(sys.stdout, "write", written.append)
-        print_table("", ("first", "second", "third"), rows)
-    lines = "".join(written).splitlines()
+    lines = on_terminal(width, "", ("first", "second", "third"), rows).splitlines()
     assert all(cell_len(line.rstrip()) <= width for line in lines)
     assert all(any(cell in line for line in lines) for row in rows for cell in row[:2])
 

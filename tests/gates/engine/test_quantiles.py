@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from stagehold.gates.engine import own_metrics, quantiles
 from stagehold.gates.engine.asked_partitions import AskedPartitions, Awaited
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.own_metrics import repeated
@@ -58,11 +57,10 @@ def places(count: int) -> list[int]:
 
 @pytest.mark.parametrize("few", [0, 10**6], ids=["counted in bins first", "at once"])
 @pytest.mark.parametrize("more", [[], [INFINITY]], ids=["finite", "infinite"])
-def test_places_are_those_of_the_sorted_values(grouped, monkeypatch, few, more):
-    monkeypatch.setattr(quantiles, "FEW", few)
+def test_places_are_those_of_the_sorted_values(grouped, few, more):
     values = {number: [*some, *more] if some == SKEWED else some for number, some in VALUES.items()}
     frame = grouped({number: [(one,) for one in some] for number, some in values.items()}, "value double")
-    found = asked(frame, lambda: at_ranks(frame, "value", places))
+    found = asked(frame, lambda: at_ranks(frame, "value", places, few))
     for number, some in values.items():
         known = sorted(one for one in some if one is not None and not math.isnan(one))
         assert found[number] == [known[place - 1] for place in places(len(known)) if known]
@@ -72,12 +70,11 @@ def test_places_are_those_of_the_sorted_values(grouped, monkeypatch, few, more):
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("for_one_task", [10, 10**6], ids=["many tasks", "one task"])
 @pytest.mark.parametrize("kept", [None, "a >= 0 OR a IS NULL"], ids=["all rows", "some rows"])
-def test_repeated_rows_are_counted_whatever_their_values_are(grouped, monkeypatch, keys, kept, for_one_task):
-    monkeypatch.setattr(own_metrics, "FOR_ONE_TASK", for_one_task)
+def test_repeated_rows_are_counted_whatever_their_values_are(grouped, keys, kept, for_one_task):
     values = KEYS[keys]
     frame = grouped(values, "a bigint, b int")
     frame = frame.filter(kept) if kept else frame
-    found = asked(frame, lambda: repeated(frame, ["a", "b"]))
+    found = asked(frame, lambda: repeated(frame, ["a", "b"], for_one_task))
     for number, some in values.items():
         times = Counter(one for one in some if kept is None or one[0] is None or one[0] >= 0)
         assert found[number] == sum(count for count in times.values() if count > 1)

@@ -9,23 +9,21 @@ from datetime import UTC, datetime
 import pytest
 from tests.run.attempt.places import workplace
 
-from stagehold.errors import LeaseHeld, LeaseNotFreed
+from stagehold.errors import LeaseHeld, LeaseNotFreed, SourceMissing
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, FailureClass, RunState
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.here import region
 from stagehold.run.here.region import run_region, work_on
 from stagehold.run.journal import journal
 from stagehold.run.journal.journal import verdict_of
 from stagehold.run.lease.leasing import LeaseWait
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.planning.task import RegionOutcome, RegionTask
+from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import build_pipeline
 
 OTHER = "cli/the other run|another-host|42|7"
-DONE = RegionOutcome(reused=4, computed=0, waves=0, seconds=0.1)
 
 
 @pytest.fixture
@@ -70,10 +68,15 @@ def end(ledger, lease):
     ledger.leases.release(lease)
 
 
-def test_what_somebody_works_on_is_waited_for_and_then_attempted(settings, ledger, task, held, monkeypatch):
-    monkeypatch.setattr(region.RegionAttempt, "run", lambda attempt: DONE)
+def test_what_somebody_works_on_is_waited_for_and_then_attempted(settings, ledger, task, held):
     said, ended = [], []
-    waiting = threading.Thread(target=lambda: ended.append(run_region(task, settings, said.append)), daemon=True)
+
+    def attempt_it():
+        with pytest.raises(SourceMissing) as raised:  # what an attempt of this task ends with
+            run_region(task, settings, said.append)
+        ended.append(raised.value)
+
+    waiting = threading.Thread(target=attempt_it, daemon=True)
     waiting.start()
     while not ledger.events.of_run("r1"):
         assert waiting.is_alive()
@@ -81,11 +84,11 @@ def test_what_somebody_works_on_is_waited_for_and_then_attempted(settings, ledge
     assert (attempt.state, attempt.began) == (AttemptState.SCHEDULED, False)
     end(ledger, held)
     waiting.join(10)
-    assert ended == [DONE]
-    (event,) = ledger.events.of_run("r1")
+    assert len(ended) == 1
+    event, *_ = ledger.events.of_run("r1")
     assert event.kind == "waiting"
     assert event.text.startswith("waits for cli/the other run (process 42 on another-host), who works on first, since ")
-    assert len(said) == 1
+    assert [line for line in said if " waits for " in line] == said[:1]
     (attempt,) = ledger.attempts.of_run("r1")
     assert attempt.epoch == held.epoch + 1
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from stagehold.settings import Settings
-from stagehold.spark.server import configuration
 from stagehold.spark.server.configuration import server_configuration, server_fingerprint, write_configuration
 from stagehold.spark.server.java import jar_folder, jar_paths, pinned_jars
 from stagehold.spark.server.server_record import read_state
@@ -117,10 +116,8 @@ def test_the_fingerprint_changes_with_what_a_running_server_cannot_take_over(
     assert (server_fingerprint(replace(settings, **change)) == server_fingerprint(settings)) is same  # type: ignore[arg-type]
 
 
-def test_the_fingerprint_changes_with_the_jars(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = server_fingerprint(settings)
-    monkeypatch.setattr(configuration, "pinned_jars", lambda: {"delta.jar": "another hash"})
-    assert server_fingerprint(settings) != before
+def test_the_fingerprint_changes_with_the_jars(settings: Settings) -> None:
+    assert server_fingerprint(settings, {"delta.jar": "another hash"}) != server_fingerprint(settings)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"pid": 1}', "[]"])

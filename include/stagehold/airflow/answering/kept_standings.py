@@ -22,7 +22,7 @@ Asked = TypeVar("Asked")
 
 
 class KeptStandings:
-    """Of one ledger, in this process."""
+    """The standings of one ledger that this process keeps."""
 
     def __init__(self, ledger: Ledger, memory: KeptMemory = OF_PROCESS) -> None:
         self._ledger, self._lock = ledger, Lock()

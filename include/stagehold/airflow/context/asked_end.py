@@ -24,14 +24,14 @@ ASKED: Mapping[TaskInstanceState, str] = {
 DELETED = "in Airflow, where its task was deleted"
 
 
-def asked_end(task_instance: Any) -> str | None:
+def asked_end(task_instance: Any, patience: float = ASK_SECONDS) -> str | None:
     """Who asked for the end of the task, in words; None if nobody did, or Airflow does not answer in time: then it is
     itself in trouble, and told the task to end for that.
     """
     answer: Future[str | None] = Future()
     Thread(target=_ask, args=(task_instance, answer), daemon=True).start()
     try:
-        return answer.result(ASK_SECONDS)
+        return answer.result(patience)
     except Exception:  # noqa: BLE001 - whatever keeps it from answering
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Attempt, Restore
     from stagehold.run.planning.planning import RunRequest
-    from stagehold.run.planning.task import RegionTask
+    from stagehold.run.planning.task import RegionOutcome, RegionTask
 
 BACKFILL_RUN, MANUAL_RUN = "backfill", "manual"  # what Airflow calls the types of such runs
 TAG = "stagehold"  # of each DAG of ours
@@ -92,10 +92,9 @@ class RegionOperator(BaseOperator):
         subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
         telling = ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s"))
         with telling, self._at_work(context, link) as (task, asked, life):
-            from stagehold.run.here.region import run_region
             from stagehold.run.journal.endings import OutageTries
 
-            outages, outcome = OutageTries(task, self.log.info), None
+            run_region, outages, outcome = self.runner(), OutageTries(task, self.log.info), None
             while outcome is None:
                 try:
                     ready, settings, waiting = self._ready(task, asked, life)
@@ -105,6 +104,22 @@ class RegionOperator(BaseOperator):
         self.log.info("%s: %s", self.region_name, outcome)
         return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 
+    def runner(self) -> Callable[..., RegionOutcome]:
+        """The function that does the work: `run_region`."""
+        from stagehold.run.here.region import run_region
+
+        return run_region
+
+    def waiter(self) -> Callable[..., Attempt]:
+        """The function that lets a task of an eager pipeline wait for what it reads: `await_inputs`."""
+        from stagehold.run.here.awaited_inputs import await_inputs
+
+        return await_inputs
+
+    def bind_life(self) -> None:
+        """End this process when Airflow's supervisor of it ends, so that no writer outlives its owner."""
+        die_with_parent()
+
     @contextmanager
     def _at_work(self, context: Context, link: str) -> Iterator[tuple[RegionTask, AskedRestore | None, datetime]]:
         """Has the task told of when it begins and ends, and says what an interrupt of the block means. Gives the task,
@@ -113,7 +128,7 @@ class RegionOperator(BaseOperator):
         from stagehold.airflow.telling.telling import Telling
         from stagehold.run.stopping.stopping import Sigterm
 
-        die_with_parent()  # Airflow's supervisor of this process, so that no writer outlives its owner
+        self.bind_life()
         context["share"] = str(self._share)  # type: ignore[typeddict-unknown-key]  # read by the name of a mapped task
         asked, life = self._asked_restore(context), context["dag_run"].start_date or context["dag_run"].run_after
         task, self._interrupt = self._region_task(context), Sigterm(partial(asked_end, context["ti"]))
@@ -138,12 +153,10 @@ class RegionOperator(BaseOperator):
         """The task as it is to run, with its settings. Tasks of an eager pipeline start before those that they read
         from have ended; the attempt that has waited for these is given as well.
         """
-        from stagehold.run.here.awaited_inputs import await_inputs
-
         settings = load_settings(project=self.project)
         task = self._restored(task, asked, life)
         eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
-        return task, settings, await_inputs(task, settings, self.log.info) if eager else None
+        return task, settings, self.waiter()(task, settings, self.log.info) if eager else None
 
     def _restored(self, task: RegionTask, asked: AskedRestore | None, life: datetime) -> RegionTask:
         """The task with the request that all tasks of this start of the run work for, if there is one."""

@@ -113,13 +113,14 @@ def own_metric(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
     return OWN_METRICS.get(name, unexpected if theirs is count_unexpected else theirs)
 
 
-def repeated(frame: GroupedFrame, columns: Sequence[str]) -> Mapping[int, int]:
+def repeated(frame: GroupedFrame, columns: Sequence[str], for_one_task: int = FOR_ONE_TASK) -> Mapping[int, int]:
     """How many rows of each partition have values that others of it have, too.
 
     Nearly always none has. Of whole numbers that lie close together, as keys do, that is seen without bringing equal
     rows together: 64 neighbours are a group, of which each row sets its own bit. There are as many bits as rows if no
     value is there twice.
 
+    :param for_one_task: how many rows a task of Spark compares.
     :raises Awaited: for the range of values, or for the number itself.
     """
     kinds = dict(frame.dtypes)
@@ -128,7 +129,7 @@ def repeated(frame: GroupedFrame, columns: Sequence[str]) -> Mapping[int, int]:
     known = [row for (row,) in frame.agg(F.count(F.lit(1)), *limits).each().values()]
     if len(whole) == len(columns) and _all_differ(frame, columns, known):
         return dict.fromkeys(frame.partitions.numbers, 0)
-    tasks = sum(row[0] for row in known) // FOR_ONE_TASK + 1
+    tasks = sum(row[0] for row in known) // for_one_task + 1
     times = frame.spread(tasks, *columns).groupBy(*columns).agg(F.count(F.lit(1)).alias(TIMES))
     found = times.filter(F.col(TIMES) > 1).agg(F.sum(TIMES)).each()
     return {partition: row[0] or 0 for partition, (row,) in found.items()}

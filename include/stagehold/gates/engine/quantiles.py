@@ -24,12 +24,15 @@ Place = tuple[int, int]  # a bin, and which of its values, from 0 on
 FEW = 200_000  # rows that are brought together at once in less time than it takes to count them first
 
 
-def at_ranks(frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[int]]) -> Mapping[int, Sequence[float]]:
+def at_ranks(
+    frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[int]], few: int = FEW
+) -> Mapping[int, Sequence[float]]:
     """The values of a column that each partition has at some ``ranks``, from 1 on, in order of values.
 
     Nulls and NaN are no values; a partition without values has none.
 
     :param ranks: those wanted of so many values.
+    :param few: more rows than these are counted first.
     :raises Awaited: for how many there are.
     """
     value = F.col(quoted(column)).cast("double")
@@ -39,7 +42,7 @@ def at_ranks(frame: GroupedFrame, column: str, ranks: Callable[[int], Sequence[i
     }
     wanted = {partition: ranks(row[0]) if row[0] else [] for partition, row in known.items()}
     bin_of, places = F.lit(0), {partition: [(0, rank - 1) for rank in places] for partition, places in wanted.items()}
-    if sum(row[0] for row in known.values()) > FEW:
+    if sum(row[0] for row in known.values()) > few:
         filled = [row for row in known.values() if row[0]]
         low, high = min(row[1] for row in filled), max(row[2] for row in filled)
         bin_of = _bin(number, low, high, max(BINS // len(known), 2))

@@ -10,7 +10,7 @@ import re
 import ssl
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -28,6 +28,7 @@ from stagehold.spark.server.java import IVY_FILE, jar_folder, java_home, package
 _STEP = re.compile(r"^\s*(found \S+#|downloading \S+\.jar )")
 _TROUBLE = re.compile(r"^\s*(Host |Server access error|\[FAILED|Exception in )")
 STEPS_PER_JAR = 2
+Command = Callable[[Settings, Path], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class JarCheck:
         return not (self.missing or self.differing)
 
 
-def check_jars(folder: Path) -> JarCheck:
+def check_jars(folder: Path, pins: Mapping[str, str] | None = None) -> JarCheck:
     """Compare every byte with the pinned checksums: 27 MB take less time than it takes to start Python."""
-    pinned = pinned_jars()
+    pinned = pins or pinned_jars()
     there = {name: digest for name, digest in pinned.items() if (folder / name).is_file()}
     return JarCheck(
         missing=tuple(name for name in pinned if name not in there),
@@ -52,28 +53,32 @@ def check_jars(folder: Path) -> JarCheck:
     )
 
 
-def fetch_jars(settings: Settings, step: Callable[[], None]) -> None:
+def fetch_jars(
+    settings: Settings, step: Callable[[], None], pins: Mapping[str, str] | None = None, command: Command | None = None
+) -> None:
     """Put the pinned JARs into the cache; JARs move there only when all of them are the pinned ones.
 
     Two checkouts may fetch at once: each JAR is moved in one step, and both bring the same bytes.
 
     :param step: called STEPS_PER_JAR times for each JAR while Ivy works.
+    :param pins: checksums of the JARs by their names; those of this version of Stagehold by default.
+    :param command: makes the command that fills a folder; Ivy's by default.
     """
     Path(settings.cache).mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=settings.cache, prefix="fetch-") as draft:
-        trouble = _retrieve(settings, Path(draft), step)
-        check = check_jars(Path(draft))
+        trouble = _retrieve((command or ivy_command)(settings, Path(draft)), step)
+        check = check_jars(Path(draft), pins)
         if not check.passed:
             raise JarsUnusable(
                 folder=str(jar_folder(settings)), missing=check.missing, differing=check.differing, reason=trouble
             )
-        _move_all(Path(draft), jar_folder(settings))
+        _move_all(pins or pinned_jars(), Path(draft), jar_folder(settings))
 
 
-def _retrieve(settings: Settings, draft: Path, step: Callable[[], None]) -> str:
-    """Let Ivy fill ``draft``. Gives back the first thing that went wrong: the rest repeats it for each JAR."""
+def _retrieve(command: Sequence[str], step: Callable[[], None]) -> str:
+    """Let Ivy fill its folder. Gives back the first thing that went wrong: the rest repeats it for each JAR."""
     trouble = ""
-    for line in _ivy_output(settings, draft):
+    for line in _output(command):
         if _STEP.match(line):
             step()
         elif _TROUBLE.match(line) and not trouble:
@@ -81,15 +86,14 @@ def _retrieve(settings: Settings, draft: Path, step: Callable[[], None]) -> str:
     return trouble
 
 
-def _ivy_output(settings: Settings, draft: Path) -> Iterator[str]:
-    with subprocess.Popen(
-        _ivy_command(settings, draft), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as ivy:
+def _output(command: Sequence[str]) -> Iterator[str]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
         assert ivy.stdout is not None
         yield from ivy.stdout
 
 
-def _ivy_command(settings: Settings, draft: Path) -> list[str]:
+def ivy_command(settings: Settings, draft: Path) -> Sequence[str]:
+    """The command by which Ivy fills the folder ``draft`` with the pinned JARs."""
     home = java_home(settings)
     trust = trust_options(draft) if home == packaged_home(settings) else ()
     java = [str(home / "bin" / "java"), *trust, "-cp", str(_ivy_jar()), "org.apache.ivy.Main"]
@@ -104,9 +108,9 @@ def _ivy_jar() -> Path:
         return next((pyspark / "jars").glob("ivy-*.jar"))
 
 
-def _move_all(draft: Path, folder: Path) -> None:
+def _move_all(names: Iterable[str], draft: Path, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    for name in pinned_jars():
+    for name in names:
         (draft / name).replace(folder / name)
 
 

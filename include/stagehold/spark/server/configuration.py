@@ -99,9 +99,9 @@ def logging_file(settings: Settings) -> Path:
     return _configuration_folder(settings) / "log4j2.properties"
 
 
-def server_fingerprint(settings: Settings) -> str:
+def server_fingerprint(settings: Settings, pins: Mapping[str, str] | None = None) -> str:
     """Changes when a running server would have to be started anew to be what these settings ask for."""
-    facts = {**server_configuration(settings), **pinned_jars()}
+    facts = {**server_configuration(settings), **(pins or pinned_jars())}
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -110,13 +110,13 @@ def jar_folder(settings: Settings) -> Path:
     return Path(settings.cache) / "jars"
 
 
-def jar_paths(settings: Settings) -> tuple[Path, ...]:
+def jar_paths(settings: Settings, pins: Mapping[str, str] | None = None) -> tuple[Path, ...]:
     """Every pinned JAR by its full path, for ``spark.jars``; refuses when one is not there.
 
     Looks at names only: the contents were checked when ``make setup`` put them there.
     The folder may hold JARs of other versions for other checkouts, so never use all that it holds.
     """
-    paths = tuple(jar_folder(settings) / name for name in pinned_jars())
+    paths = tuple(jar_folder(settings) / name for name in pins or pinned_jars())
     missing = tuple(path.name for path in paths if not path.exists())
     if missing:
         raise JarsUnusable(folder=str(jar_folder(settings)), missing=missing)
