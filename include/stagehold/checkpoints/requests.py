@@ -57,7 +57,9 @@ class Load:
 
 @dataclass(frozen=True)
 class Pick:
-    """The request to start, if any, or the one refused because of the pause, with the milliseconds left of it."""
+    """The request to start, if any, or the request refused because of the pause, with the milliseconds left of the
+    pause.
+    """
 
     start: CheckpointRequest | None = None
     refused: CheckpointRequest | None = None
@@ -75,7 +77,7 @@ class RequestQueue:
         return len(self._requests)
 
     def add(self, request: CheckpointRequest) -> CheckpointRequest | None:
-        """Queue a request; returns the one that has to be dropped for it, which may be itself.
+        """Queue a request; returns the request that has to be dropped for it, which may be itself.
 
         A full queue drops its lowest request, but never a user's: then it is the new one that is dropped.
         """
@@ -100,7 +102,7 @@ class RequestQueue:
         return Pick(start=self._requests.pop(0))
 
     def drain(self) -> tuple[CheckpointRequest, ...]:
-        """Take everything out, first ones first."""
+        """Take all requests out, in their order."""
         drained, self._requests = tuple(self._requests), []
         return drained
 

@@ -98,7 +98,7 @@ class KeyMayBeNull(StageError, Terminal):
 
 
 class StrayKey(StageError, Terminal):
-    """A row's key belongs to another partition than the one whose keys the function was given.
+    """A row's key belongs to another partition than that whose keys the function was given.
     ``key`` is in text, None for null.
     """
 

@@ -32,7 +32,8 @@ class FailedAttempt:
 
 def labels_of(failed: FailedAttempt, patience: float = PATIENCE_SECONDS) -> Mapping[str, str]:
     """A label from each enricher that has one; its name is that of the entry point. An enricher that raises, or is not
-    done in time, is logged and adds nothing. One that never ends goes on in a thread that dies with the process.
+    done in time, is logged and adds nothing. An enricher that never ends goes on in a thread that dies with the
+    process.
     """
     found: dict[str, str] = {}
     enrichers = installed(ENRICHERS)

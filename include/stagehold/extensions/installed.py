@@ -54,8 +54,8 @@ def _loaded(entry_point: EntryPoint) -> Callable[..., Any] | None:
 
 
 def tell_listeners(change: RunStatusChange) -> None:
-    """Tell every listener, in the process that made the change and after it was recorded. One that raises is logged,
-    and harms nothing.
+    """Tell every listener, in the process that made the change and after it was recorded. A listener that raises is
+    logged, and harms nothing.
     """
     for name, listener in installed(LISTENERS).items():
         try:

@@ -48,7 +48,7 @@ def ensure_table(
 
     A stage's own table takes any schema; its earlier versions stay readable as they were. A published one only gains
     columns and wider types, and as far as its ``output`` lets it. Two attempts may do this at once: the later one finds
-    the table made. One that was fenced changes nothing.
+    the table made. An attempt that was fenced changes nothing.
 
     :param as_recorded: the interval is recorded with just these columns, so that columns which others brought into a
         published table since then are none of its loss: readers see NULL there, as before.

@@ -150,7 +150,9 @@ class Acknowledgements:
     def answer(
         self, checkpoint: CheckpointRecord, attempt_id: str, answer: Answer, reason: CheckpointFailure | None = None
     ) -> None:
-        """The first answer counts. One that comes after the checkpoint has ended is of no use, and does no harm."""
+        """Record the answer of an attempt. The first answer counts; an answer that comes after the checkpoint has ended
+        is of no use, and does no harm.
+        """
         self._answer(_of(checkpoint), acknowledgements.c.attempt_id == attempt_id, answer=answer, reason=reason)
 
     def settle(self, checkpoint: CheckpointRecord) -> None:
@@ -207,8 +209,8 @@ class SavepointRequests:
         self._database = database
 
     def ask(self, request: SavepointRequest) -> SavepointRequest:
-        """Keep the request and give it as it stands. One of that name that is not settled is the same one again; one
-        that is makes room.
+        """Keep the request and give it as it stands. An earlier request of that name that is not settled is taken for
+        the same; a settled request makes room.
         """
         new = self._database.insert(savepoint_requests).values(row_of(request))
         anew = {name: new.excluded[name] for name in row_of(request) if name != "name"}

@@ -242,7 +242,7 @@ class PartitionCounts:
             return {count.cell.stage: count for count in found}
 
     def decide(self, count: PartitionCount) -> PartitionCount:
-        """Record ``count`` unless one is there; returns the one that stands, which is the first for ever."""
+        """Record ``count`` unless a count is there; returns the count that stands, which is the first for ever."""
         row = row_of(count)
         columns = partition_counts.c
         standing = select(partition_counts).where(

@@ -25,8 +25,8 @@ class Restores:
         self._database = database
 
     def ask(self, restore: Restore) -> Restore:
-        """Keep the request and give it as it stands:
-        of a known identity the one that there is, in the life that is given, if any.
+        """Keep the request and give it as it stands: where its identity is known, the request that there is, in the
+        life that is given, if any.
         """
         new = self._database.insert(restores).values(row_of(restore))
         living = {"life": func.coalesce(new.excluded.life, restores.c.life)}

@@ -24,8 +24,8 @@ class Runs:
         self._database = database
 
     def create(self, run: Run) -> Run:
-        """Record ``run`` as CREATED. One of that id is left alone, and the first facts stay. Run ids are unique in the
-        whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
+        """Record ``run`` as CREATED. A run of that id is left alone, and its first facts stay. Run ids are unique in
+        the whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
         """
         with self._database.writing() as connection:
             return self._create(connection, run)

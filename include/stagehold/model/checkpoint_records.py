@@ -68,7 +68,7 @@ class CheckpointRecord:
 
     ``failure`` says in words why it failed, ``reason`` in one of Flink's; with ``fails_run`` it was one too many, and
     every attempt that was under way then fails. ``bytes_written`` are those of its own files, ``bytes_referenced``
-    those of parts that an earlier one wrote. One that was ``discarded_at`` some time is in the lake no more. A
+    those of parts that an earlier checkpoint wrote. One that was ``discarded_at`` some time is in the lake no more. A
     ``savepoint`` is the user's, who gave it this name.
     """
 

@@ -56,8 +56,8 @@ class StageState:
         return self._before[name]
 
     def put(self, name: str, frame: DataFrame) -> None:
-        """What the next interval begins with, in place of what this one began with. It becomes readable together with
-        the partition's rows, or not at all.
+        """Keep what the next interval begins with, in place of what this interval began with. It becomes readable
+        together with the partition's rows, or not at all.
         """
         self._refuse_unknown(name)
         self._after[name] = frame

@@ -98,7 +98,7 @@ def read_form(document: Document) -> tuple[PipelineForm, tuple[Problem, ...]]:
 
 
 def suggest(given: str, known: tuple[str, ...]) -> str:
-    """The known names as a text, with the one that was probably meant."""
+    """The known names as a text, with the name that was probably meant."""
     near = get_close_matches(given, known, n=1)
     return f"{', '.join(known) or 'none'}{f' (did you mean {near[0]}?)' if near else ''}"
 

@@ -148,7 +148,7 @@ class Output(OutputForm):
 
 
 class InputForm(SpecPart):
-    """How a stage reads one other; the file names that one before it."""
+    """How a stage reads another stage, which the file names before it."""
 
     exchange: Exchange = Exchange.FORWARD
     """How the stage reads this input: `forward`, partition i reads partition i; `keyed`, each partition its own key

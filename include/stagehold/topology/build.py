@@ -53,7 +53,9 @@ def pipeline_topology(pipeline: Pipeline) -> Topology:
 
 
 def _pipeline_groups(pipeline: Pipeline, names: Mapping[str, tuple[str, ...]]) -> Iterator[ExchangeGroup]:
-    """The ids are those of the vertices, not equal ones: a graph of 100,000 looks each of them up many times."""
+    """The groups of a pipeline's topology. Ids are the very objects of the vertices, not equal texts: a graph of
+    100,000 looks each of them up many times.
+    """
     for reader in pipeline.stages:
         for edge in reader.inputs:
             partitions, consumers, kind = names[edge.stage], names[reader.name], pipeline.stage(edge.stage).output.type

@@ -24,7 +24,7 @@ def local_files(views: Sequence[View], tell: Tell) -> Iterator[Mapping[str, str]
     """A path for the address of every file; copies are deleted at the end.
 
     :param tell: is told of what is copied.
-    :raises PartitionDataMissing: files are gone or have another size. One that goes later is an error of DuckDB's.
+    :raises PartitionDataMissing: files are gone or have another size. A file that goes later is an error of DuckDB's.
     """
     for view in views:
         _refuse_missing(view)

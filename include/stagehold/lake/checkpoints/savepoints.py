@@ -31,8 +31,8 @@ FORMAT, VERSION = "stagehold-savepoint", 1
 
 @dataclass(frozen=True)
 class Savepoint:
-    """What its user called it and why, and the checkpoint that it is. ``root`` is the lake below this one that it came
-    with, empty if it was made here.
+    """A savepoint: what its user called it and why, and the checkpoint that it is. ``root`` is the lake below this lake
+    that it came with, empty if it was made here.
     """
 
     name: str

@@ -44,7 +44,7 @@ class StoredCheckpoints:
 
     @staticmethod
     def holding(address: str) -> tuple[StoredCheckpoints, int]:
-        """The checkpoints among which is the one with this manifest, and its number.
+        """The run's checkpoints that include the checkpoint with this manifest, and its number.
 
         :raises CheckpointCorrupt: it is not there, no manifest, or not where a lake has one.
         """

@@ -131,7 +131,7 @@ def _index_within(partitions: Sequence[int]) -> Column:
 
 
 def _written(uri: str, folder: str) -> Mapping[str, tuple[DataFile, ...]]:
-    """Files by the partition in their path, as text: it may be the one for null, or no number."""
+    """Files by the partition in their path, as text: the partition may be that of null keys, or no number."""
     found: dict[str, tuple[DataFile, ...]] = {}
     for path, size in sorted(files_at(uri).sizes(folder).items()):
         match = DATA_FILE.fullmatch(path.removeprefix(f"{folder}/"))

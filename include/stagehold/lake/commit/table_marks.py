@@ -1,4 +1,4 @@
-"""What a published table says of its own rows to whoever reads it: which ones stay though a waiver has ended.
+"""What a published table says of its own rows to whoever reads it: which of them stay though a waiver has ended.
 
 It is a property of the table, `_STAGEHOLD`, in JSON: `{"waiver_ended": {"2026-11-20": [3]}}`, partitions by interval.
 """

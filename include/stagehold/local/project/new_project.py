@@ -16,7 +16,7 @@ CUSTOMERS = ("ann", "bob", "carol", "dan", "eve")
 
 
 def write_project(folder: Path) -> tuple[Path, ...]:
-    """The files that it wrote; all or none.
+    """Write a new project, all files or none; gives the files.
 
     :raises FolderInUse: one of them is there already, and nothing was written.
     :raises InvalidSetting: the lake is in an object store, which the sample's files are not put into.

@@ -1,4 +1,4 @@
-"""What goes into a checkpoint: all that changed since the one that it builds on, as the ledger has it."""
+"""What goes into a checkpoint: all that changed since the checkpoint that it builds on, as the ledger has it."""
 
 from __future__ import annotations
 

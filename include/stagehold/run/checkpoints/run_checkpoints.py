@@ -113,11 +113,11 @@ class RunCheckpoints:
         return begun
 
     def write(self, record: CheckpointRecord) -> tuple[Manifest, int]:
-        """Make it durable in the lake, a savepoint under its name; the ids of rows that it covers go up to the number
-        that is given with it.
+        """Make a checkpoint durable in the lake, a savepoint under its name; the ids of rows that it covers go up to
+        the number that is given with it.
 
         :raises SavepointTaken: the name is another one's.
-        :raises NothingToSave: a newer run has replaced what this one left, of which there is no checkpoint.
+        :raises NothingToSave: a newer run has replaced what this run left, of which there is no checkpoint.
         """
         manifest, upto = self._write_old(record) if self._is_replaced(record) else self._write(record)
         if record.savepoint:
@@ -182,8 +182,8 @@ class RunCheckpoints:
         return self.workplace.ledger.checkpoints.fail(record, self._lease, reason, text, fails_run=fails_run)
 
     def discard(self, number: int, newest: int) -> None:
-        """Delete it for ``newest``, unless a run that goes on needs it, or a resume of this one would. Its row says so
-        before the lake forgets it.
+        """Delete a checkpoint for ``newest``, unless a run that goes on needs it, or a resume of this run would. Its
+        row says so before the lake forgets it.
         """
         claimed, ledger = self._claimed, self.workplace.ledger
         if claimed and claimed.number == number:
@@ -279,7 +279,9 @@ LISTENERS: tuple[Listener, ...] = (say, note)
 
 
 def tell(listeners: Sequence[Listener], record: CheckpointRecord, workplace: Workplace) -> None:
-    """Tell all of them. One that fails keeps it from nobody else, and no checkpoint from going on."""
+    """Tell all listeners of a checkpoint. A listener that fails keeps it from no other, and no checkpoint from going
+    on.
+    """
     for listener in listeners:
         try:
             listener(record, workplace)

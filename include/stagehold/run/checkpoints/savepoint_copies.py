@@ -150,7 +150,7 @@ def _positions(manifest: Manifest, lake: str) -> Mapping[str, bytes]:
 
 
 def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:
-    """What its partitions consist of, and the logs of their tables, which tell the columns of empty ones."""
+    """The files of a savepoint's partitions, and logs of their tables, which tell the columns of empty partitions."""
     for stage in checkpoint.stages:
         records = [record for record in stage.partitions if record.state.readable]
         if gone := missing_files(records):

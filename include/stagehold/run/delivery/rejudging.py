@@ -45,7 +45,8 @@ class JudgingAgain(Rejudging):
     """Judges each partition by itself.
 
     A partition that no longer passes is blocked from then on: nothing of ours reads it. What was published of it stays
-    in its table, for whoever reads that, until it is computed again. One that was blocked and passes now is published.
+    in its table, for whoever reads that, until it is computed again. A partition that was blocked and passes now is
+    published.
     """
 
     def judge(self, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:

@@ -38,7 +38,7 @@ class Timings:
         self._last: float | None = None
 
     def passed(self, lap: Lap) -> None:
-        """What has passed since the lap before, or since the process began, was for this one."""
+        """Note that the time since the lap before, or since the process began, was for this lap."""
         if threading.current_thread() is not threading.main_thread():
             return
         now = time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -26,7 +26,8 @@ def pin_intervals(pipeline: str, intervals: Sequence[str], who: str, why: str, l
 
 
 def unpin_intervals(pipeline: str, intervals: Sequence[str], who: str, why: str, ledger: Ledger) -> tuple[Pin, ...]:
-    """`stagehold gc` releases what `retain` does not keep. Runs that finish look at the newest intervals alone.
+    """Take pins away. `stagehold gc` then releases what `retain` does not keep; runs that finish look at the newest
+    intervals alone.
 
     :raises UnknownName: one of them is not pinned, and all stay as they are.
     """

@@ -95,7 +95,9 @@ def attempt_of(task: RegionTask) -> Attempt:
 
 
 def begin_attempt(task: RegionTask, waiting: Attempt, epoch: int, ledger: Ledger) -> Attempt:
-    """The attempt has its lease. One that was taken for dead while it waited is replaced by a new one."""
+    """Record that the attempt has its lease. An attempt that was taken for dead while it waited is replaced by a new
+    attempt.
+    """
     begun = ledger.attempts.begin(waiting.attempt_id, epoch)
     if begun is not None:
         return begun
@@ -137,7 +139,7 @@ def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings,
 
 
 def _as_failed(attempt: Attempt, diagnosis: Diagnosis, error: BaseException) -> FailedAttempt:
-    """A stage's error is the one that its function raised."""
+    """The failure for enrichers. The error of a stage is the error that its function raised."""
     raised = error.__cause__ if isinstance(error, StageFailed) and error.__cause__ else error
     kind, rule = diagnosis.kind, diagnosis.rule.name
     return FailedAttempt(attempt.run_id, attempt.pipeline, attempt.interval, attempt.region, kind, rule, raised)
@@ -174,8 +176,8 @@ def suspend(task: RegionTask, attempt: Attempt, ledger: Ledger, why: RunSuspende
 
 
 def refuse_unless_resumed(task: RegionTask, ledger: Ledger) -> None:
-    """Tasks that start or try again after the run was suspended are not what somebody resumed. One that somebody
-    cleared in Airflow is, since it was begun before; a command begins a new life of the run before its tasks.
+    """Refuse tasks that start or try again after the run was suspended, since nobody resumed them. A task that somebody
+    cleared in Airflow is resumed, since it was begun before; a command begins a new life of the run before its tasks.
 
     :raises RunSuspended: nobody has resumed the run.
     """

@@ -47,7 +47,7 @@ class RegionTables:
         return max((record.wave for record in newest if record.attempt_id == attempt_id), default=0)
 
     def rivals(self, stage: str) -> list[TableLocation]:
-        """The table as attempts of other shares know it, as far as those shares overlap this one."""
+        """The table as attempts of other shares know it, as far as those shares overlap this share."""
         overlapping = self.workplace.ledger.leases.overlapping(self.task.lease_name, self.task.share)
         return [self.location(stage).of(share) for share in overlapping]
 

@@ -1,4 +1,6 @@
-"""Finds what a run may begin with: the newest that can be read and has its data, or the one that was named."""
+"""Finds the checkpoint or savepoint that a run may begin with: the newest that can be read and has its data, or the one
+that was named.
+"""
 
 from __future__ import annotations
 

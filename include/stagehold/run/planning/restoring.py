@@ -146,7 +146,9 @@ def healed_in(run_id: str, since: datetime, ledger: Ledger) -> tuple[str, ...]:
 
 
 def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:
-    """Note it when the last partition that was asked for is computed; gives the request to the one who notes it."""
+    """Note that a restore is fulfilled when the last partition that was asked for is computed; gives the request to
+    whoever notes it.
+    """
     if request.restore is None or request.restore.fulfilled_at is not None:
         return None
     done = _is_done(request, request.restore, ledger)

@@ -69,8 +69,8 @@ def _refuse_ended(run: Run) -> None:
 
 
 def at_work(attempts: Iterable[Attempt], ledger: Ledger) -> tuple[Attempt, ...]:
-    """Attempts that have begun and not ended, and whose lease lives. One that waits has nothing to end, and one whose
-    lease has ended is dead.
+    """Attempts that have begun and not ended, and whose lease lives. An attempt that waits has nothing to end, and an
+    attempt whose lease has ended is dead.
     """
     begun = (attempt for attempt in attempts if attempt.began and not ATTEMPT.is_terminal(attempt.state))
     return tuple(attempt for attempt in begun if ledger.leases.alive(lease_of(attempt)))
@@ -83,7 +83,7 @@ def refuse_suspended(run_id: str, ledger: Ledger) -> None:
 
 
 def _savepoint_of(run_id: str, ledger: Ledger) -> str | None:
-    """The savepoint of this life of the run: one that was suspended before may have had a savepoint then."""
+    """The savepoint of this life of the run: a run that was suspended before may have had a savepoint then."""
     began = newest_life(ledger.transitions.of_run(run_id))[0].recorded_at
     stopped = [
         record

@@ -176,8 +176,9 @@ class SessionWatch:
         return bound
 
     def note_keeping(self) -> None:
-        """The function wants rows to be cached, or no more, which it is not: what Spark caches is its server's, and is
-        found by the same plan of every later session, also when this one was killed and its Python functions are gone.
+        """Note that the function wants rows to be cached, or no more. They are not: what Spark caches is its server's,
+        and is found by the same plan of every later session, also when this one was killed and its Python functions are
+        gone.
         """
         if self._call:
             self._call.note(Touch(Habit.KEEPS, *self._asked_by("")))

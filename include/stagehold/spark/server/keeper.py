@@ -80,7 +80,9 @@ def _started(settings: Settings) -> LaunchedServer | None:
 
 
 def _stay(settings: Settings, server: LaunchedServer) -> None:
-    """Wait until the server has ended. One whose user died is warm, and is kept a while for who resumes its run."""
+    """Wait until the server has ended. A server whose user died is warm, and is kept a while for whoever resumes its
+    run.
+    """
     last_use = time.monotonic()
     while server.child.poll() is None:
         if server_users(settings):

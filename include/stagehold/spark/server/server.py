@@ -70,7 +70,7 @@ _keepers: list[subprocess.Popen[bytes]] = []
 
 
 class LaunchedServer:
-    """A server's process and the one that sends it the first queries; whoever launched them has to reap them."""
+    """A server's process and the process that sends it the first queries; whoever launched them has to reap them."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ def stop_server(settings: Settings) -> bool:
 def stop_if_unused(settings: Settings) -> None:
     """End a server that its users have left.
 
-    Not the one that `stagehold up` keeps, nor one that somebody starts or stops just now.
+    A server that `stagehold up` keeps stays, and so does a server that somebody starts or stops just now.
     """
     state = read_state(settings)
     if state is None or state.kept_up or server_users(settings):

@@ -194,7 +194,7 @@ def _measuring_id(session_id: str) -> str:
 
 
 def _make_sessions(settings: Settings, session_id: str) -> None:
-    """Have the server make the session and the one beside it, as clones, unless they are there.
+    """Have the server make the session and the session for measuring beside it, as clones, unless they are there.
 
     :raises VersionsDiffer: the server has other versions than this process.
     """
