@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 
 import pyarrow as pa
@@ -107,6 +108,53 @@ def test_sources_are_listed_once_so_that_what_was_planned_is_read(folder):
     before = sources.of(stage)
     (folder / "part-99.parquet").write_text("late")
     assert sources.of(stage) is before
+
+
+def of_day(folder, day, path, key=None):
+    start = datetime.combine(day, time(), UTC)
+    sources = Sources("p", key or str(day), "r", str(folder), NO_LEDGER, start=None if key else start)
+    return sources.of(source_stage(path=path, splits=2))
+
+
+@pytest.mark.parametrize("path", ["${lake}/day=${interval.start:%Y-%m-%d}/*", "${lake}/day=${interval}"])
+def test_a_path_that_names_the_interval_reads_what_is_there_for_it_and_nothing_else(tmp_path, path):
+    days = [date(2026, 11, number) for number in (24, 25, 26)]
+    for day in days[:2]:
+        (tmp_path / f"day={day}").mkdir()
+        for number in range(3):
+            (tmp_path / f"day={day}" / f"part-{number}.parquet").write_text(str(number))
+    before = of_day(tmp_path, days[0], path)
+    assert sum(len(split.files) for split in before.splits) == 3
+    assert {Path(file.path).parent.name for split in before.splits for file in split.files} == {"day=2026-11-24"}
+    with pytest.raises(SourceMissing, match="day=2026-11-26"):
+        of_day(tmp_path, days[2], path)
+    (tmp_path / "day=2026-11-26").mkdir()
+    (tmp_path / "day=2026-11-26" / "part-0.parquet").write_text("0")
+    (tmp_path / "day=2026-11-25" / "part-3.parquet").write_text("3")
+    assert of_day(tmp_path, days[0], path).splits == before.splits
+    assert sum(len(split.files) for split in of_day(tmp_path, days[2], path).splits) == 1
+
+
+def test_splits_may_name_the_interval_too(tmp_path):
+    for name in ("a-20261124", "b-20261124", "a-20261125"):
+        (tmp_path / f"{name}.parquet").write_text(name)
+    sources = Sources("p", "2026-11-24", "r", str(tmp_path), NO_LEDGER, start=datetime(2026, 11, 24, tzinfo=UTC))
+    wanted = ["${lake}/a-${interval.start:%Y%m%d}.parquet", "${lake}/b-${interval.start:%Y%m%d}.parquet"]
+    read = sources.of(source_stage(path=None, splits=wanted))
+    assert [Path(split.files[0].path).stem for split in read.splits] == ["a-20261124", "b-20261124"]
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "why"),
+    [
+        ("whole", "${lake}/${interval.start:%Y}", "the interval 'whole' is no date, so it has no \\$"),
+        ("../x", "${lake}/${interval}/*", "the interval '../x' cannot be a part of a path"),
+        ("*", "${lake}/${interval}/*", "cannot be a part of a path"),
+    ],
+)
+def test_an_interval_that_cannot_stand_in_the_path_is_refused(tmp_path, key, path, why):
+    with pytest.raises(SourceUnusable, match=why):
+        of_day(tmp_path, date(2026, 11, 24), path, key)
 
 
 @pytest.fixture

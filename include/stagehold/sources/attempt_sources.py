@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from functools import partial
 
 from stagehold.errors import PositionTaken, SourceLost, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
+from stagehold.model.keys.interval_text import IntervalUnfit
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.incremental_positions import taken_twice
@@ -60,7 +62,7 @@ class Sources:
     ``made_from`` are all that are made from such a source.
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
     ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
-    ``project`` is the folder that relative paths are seen from.
+    ``project`` is the folder that relative paths are seen from, ``start`` when the interval begins.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan
     finds it changed: its split is computed again, or, if the source is incremental, refused.
@@ -79,10 +81,12 @@ class Sources:
         restored: Mapping[str, RestoredPosition] | None = None,
         production: str | None = None,
         project: str = "",
+        start: datetime | None = None,
     ) -> None:
         self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
         self.lake_uri, self.ledger, self.production, self.project = lake_uri, ledger, production, project
         self.stored_with, self.made_from, self.restored = stored_with or {}, made_from or {}, restored or {}
+        self.start = start
         self._settled: dict[str, tuple[SourceContents, Position]] = {}
         self._readings: dict[tuple[str, int], SourceReading] = {}
 
@@ -95,7 +99,7 @@ class Sources:
         :raises SourceChanged: an incremental source is not what it was
         :raises SourceLost: rows that another interval took and left are gone
         """
-        source = _declared(stage)
+        source = self._declared(stage)
         if not source.dealt:
             return None
         self._move_back(stage)
@@ -135,7 +139,7 @@ class Sources:
         """
         key = (stage.name, stage.partitions)
         if key not in self._readings:
-            self._readings[key] = self._read(stage, _declared(stage))
+            self._readings[key] = self._read(stage, self._declared(stage))
         return self._readings[key]
 
     def _move_back(self, stage: Stage) -> None:
@@ -159,7 +163,7 @@ class Sources:
 
     def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
         cell, positions = self._cell(stage), self.ledger.positions
-        if _declared(stage).incremental or listing is Listing.OF_INTERVAL:
+        if self._declared(stage).incremental or listing is Listing.OF_INTERVAL:
             return positions.take(cell, self.run_id, contents.choose)
         if listing is Listing.OF_RUN:
             return positions.take_for_run(cell, self.run_id, contents.choose({}))
@@ -214,7 +218,7 @@ class Sources:
         """What other intervals have taken of an incremental table and not made all of their partitions from, in words:
         no later interval reads that.
         """
-        taken = self._taken(stage, _declared(stage))
+        taken = self._taken(stage, self._declared(stage))
         return tuple(
             f"{stage.name}: {interval} took {taken[interval]}, and has not made all of that yet; its own run reads it"
             for interval in self._unfinished(stage, taken)
@@ -267,6 +271,14 @@ class Sources:
     def _cell(self, stage: Stage) -> Cell:
         return Cell(self.pipeline, stage.id, self.interval)
 
+    def _declared(self, stage: Stage) -> Source:
+        """:raises SourceUnusable: its path names the interval, and this one cannot stand there."""
+        assert stage.source is not None, f"{stage.name} has no source"
+        try:
+            return stage.source.of_interval(self.interval, self.start)
+        except IntervalUnfit as unfit:
+            raise SourceUnusable(stage.name, str(unfit), "Run it with `--interval` of a day, as 2026-11-26") from unfit
+
     @property
     def _roots(self) -> SourceRoots:
         return SourceRoots(self.production or self.lake_uri, self.project)
@@ -281,11 +293,6 @@ def _free(stage: Stage, position: Position, others: Mapping[str, Position]) -> P
     if interval := taken_twice(position, others):
         raise PositionTaken(stage.name, interval)
     return position
-
-
-def _declared(stage: Stage) -> Source:
-    assert stage.source is not None, f"{stage.name} has no source"
-    return stage.source
 
 
 def _matching_files(stage: Stage, pattern: str, roots: SourceRoots) -> tuple[SourceFile, ...]:

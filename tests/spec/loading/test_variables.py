@@ -14,7 +14,7 @@ OF_PARAMS = (
     "no variable: a parameter is taken as it stands. Declare `reads: {env: [API_TOKEN]}` for the stage and read "
     'os.environ["API_TOKEN"] in its function, or give a parameter of the pipeline with `--param`'
 )
-OF_PATHS = "${lake} is the only variable"
+OF_PATHS = "${lake}, ${interval}, or ${interval.start:%Y-%m-%d} in any form"
 JDBC = 'source: {kind: jdbc, url: "jdbc:x://h/d", table: t'
 SOURCE = 'source: {kind: parquet, path: "${lake}/raw/lineitem/*.parquet", splits: 4}'
 REFUSED = [

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stagehold.model.keys.interval_text import FORMS
+from stagehold.model.keys.interval_text import VARIABLE as INTERVAL
 from stagehold.spec.draft import Draft
 from stagehold.spec.settings.source import SourceKind
 from stagehold.spec.yaml import FieldPath, Problem
@@ -18,6 +20,7 @@ VARIABLE = re.compile(r"\$\{[^}]*\}?")
 VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*")
 LONGEST = 80  # of what is shown where no brace ends it
 ALSO_LAKE = f"{LAKE} is the only variable"
+IN_A_PATH = f"{LAKE}, {FORMS}"
 ELSEWHERE = (
     f"no variable: only {LAKE} is resolved, in `path` and `splits` of a source and in `files` and `tables` of `reads`"
 )
@@ -31,10 +34,12 @@ def check_variables(draft: Draft) -> Iterator[Problem]:
 
 def _variable_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Problem]:
     if isinstance(given, str):
-        with_lake = _resolves_lake(path, draft)
+        with_lake, with_interval = _resolves_lake(path, draft), path[2:3] == ("source",)
         for found in VARIABLE.findall(given):
-            if not (with_lake and found == LAKE):
-                yield Problem(path, found[:LONGEST], ALSO_LAKE if with_lake else _allowed_instead(path, found, draft))
+            if not with_lake:
+                yield Problem(path, found[:LONGEST], _allowed_instead(path, found, draft))
+            elif not (found == LAKE or (with_interval and INTERVAL.fullmatch(found))):
+                yield Problem(path, found[:LONGEST], IN_A_PATH if with_interval else ALSO_LAKE)
     elif isinstance(given, Mapping):
         for name, value in given.items():
             for found in VARIABLE.findall(str(name)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from stagehold.model.keys.interval_text import names_interval
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
 from stagehold.spec.settings.source import INFER, SPLITS_ALLOWED, SourceForm, SourceKind, SplitSize
@@ -167,11 +168,19 @@ def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[
     if not source.delimiter:
         yield Problem((*path, "delimiter"), show(source.delimiter), "one character or more")
     yield from _check_versions(source, path)
+    yield from _check_intervals(source, path)
     if "on_change" in source.given and not source.incremental and source.from_version is None:
         yield Problem(
             (*path, "on_change"),
             show(source.on_change.value),
             "only for what was read before: with incremental or from_version",
+        )
+
+
+def _check_intervals(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
+    if source.incremental and source.path and names_interval(source.path):
+        yield Problem(
+            (*path, "incremental"), "True", "false where the path names the interval, which is what an interval takes"
         )
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
+from stagehold.model.keys.interval_text import names_interval, of_interval
 from stagehold.model.units import read_size, write_size
 from stagehold.spec.settings.fields import Names, Options, SpecPart, Switch, written_name
 
@@ -97,7 +98,8 @@ class SourceSettings(SpecPart):
 
     path: str | None = None
     """A file, a folder or a glob with `*`, `?`, `[...]` and `**`, or a Delta table. `${lake}` is the lake, a relative
-    path begins at the project's folder. Not for `jdbc`.
+    path begins at the project's folder. `${interval.start:%Y-%m-%d}` and `${interval}` name the interval. Not for
+    `jdbc`.
     Example: `path: "s3://shop/orders/**/*.parquet"`"""
 
     incremental: Switch = False
@@ -241,6 +243,22 @@ class Source(SourceSettings):
         if self.kind is SourceKind.JDBC:
             return f"{self.url} {self.table or self.query}"
         return self.path or " ".join(text for split in self.listed for text in split)
+
+    def of_interval(self, key: str, start: datetime | None) -> Source:
+        """The source with paths that name this interval.
+
+        :raises IntervalUnfit: they cannot.
+        """
+        if not self.names_interval:
+            return self
+        path = of_interval(self.path, key, start) if self.path else None
+        listed = tuple(tuple(of_interval(text, key, start) for text in split) for split in self.listed)
+        return self.model_copy(update={"path": path, "splits": listed or self.splits})
+
+    @property
+    def names_interval(self) -> bool:
+        """Whether each interval has a place of its own."""
+        return self.kind is not SourceKind.JDBC and names_interval(self.place)
 
     @property
     def listed(self) -> SplitList:
