@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.ledger.samples import gate_result, record, waiver
+from tests.ledger.samples import START, gate_result, record, waiver
 
-from stagehold.airflow.run_page.gate_failures import gate_failures
+from stagehold.airflow.run_page.gate_failures import gate_failures, words_told
 from stagehold.model.records import PartitionRecord, Waiver
 from stagehold.model.standing import PartitionState, RefusalStanding
 
@@ -124,4 +125,33 @@ def test_what_is_computed_anew_anyway_stands_apart():
     assert [(one.standing, one.partitions) for one in found] == [
         (RefusalStanding.BLOCKED, ((0, 0),)),
         (RefusalStanding.OUTDATED, ((1, 1),)),
+    ]
+
+
+LATER = START + timedelta(hours=1)
+ENDED = waiver(0, until=LATER)
+TAKEN_BACK = waiver(0, waived_by="bea", reason="a mistake", recorded_at=LATER, until=LATER)
+
+
+def test_who_let_it_through_is_named_when_the_word_has_ended():
+    """Bea's word ended when she said it, so that it takes back Ann's."""
+    published = refused(0, NULLS, state=CONSUMABLE)
+    found = gate_failures("joined", "joined", [published], [], [], past=[waiver(0), TAKEN_BACK, waiver(1)])
+    (one,) = found
+    assert (one.standing, one.waiver) == (RefusalStanding.ENDED, None)
+    assert [(word.waived_by, word.reason, word.until) for word in one.past] == [
+        ("ann", "known since March", None),
+        ("bea", "a mistake", LATER),
+    ]
+
+
+def test_what_was_said_of_many_partitions_at_once_is_one_word_and_words_of_other_data_are_none():
+    data = [refused(number, NULLS) for number in range(3)] + [refused(3, ROWS), refused(4, NULLS, fingerprint="anew")]
+    held = [waiver(number, recorded_at=LATER) for number in (0, 1)]
+    said = [*held, ENDED, waiver(3), waiver(4)]
+    words = words_told(data, said, held)
+    assert words.keys() == {NULLS}
+    assert [(one.partitions, one.count, one.holds, one.waiver.until) for one in words[NULLS]] == [
+        (((0, 0),), 1, False, LATER),
+        (((0, 1),), 2, True, None),
     ]

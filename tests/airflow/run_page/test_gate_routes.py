@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe
+from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe, publish
 
 from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
@@ -176,6 +176,32 @@ def test_a_waiver_is_taken_back(api, bearer, refused_run):
     ]
     later = datetime.now(UTC) + timedelta(seconds=1)
     assert [one.partition for one in in_force(words(refused_run), later)] == [3]
+
+
+def test_after_a_waiver_was_used_all_still_name_who_why_and_until_when(api, bearer, refused_run):
+    """Of what was published by it, of what it was taken back of, and in the history of the run."""
+    post(api, bearer("op"), refused_run, until="2999-01-31")
+    publish(refused_run, STAGE, [3, 4])
+    post(api, bearer("user"), refused_run, end=True, reason="I was wrong", partitions=[[4, 4]])
+    told = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()
+    nulls = told["stages"][0]["expectations"][0]
+    assert [
+        (one["waiver"]["waived_by"], one["waiver"]["reason"], one["holds"], one["partitions"]) for one in nulls["words"]
+    ] == [
+        ("op user", "known since March", False, [[4, 4]]),
+        ("op user", "known since March", True, [[3, 3]]),
+        ("user user", "I was wrong", False, [[4, 4]]),
+    ]
+    assert {one["waiver"]["until"] for one in nulls["words"][:2]} == {"2999-01-31T00:00:00Z"}
+    failures = {one["standing"]: one for one in shown(api, bearer, refused_run)["gate_failures"]}
+    assert failures["published"]["waiver"]["waived_by"] == "op user"
+    assert [one["waived_by"] for one in failures["ended"]["past"]] == ["op user", "user user"]
+    lines = api.get(f"{refused_run.url}/timeline", headers=bearer("viewer")).json()["lines"]
+    words = [(one["of"], one["text"]) for one in lines if "waived" in one["text"]]
+    assert words == [
+        (f"{STAGE}[3-4]", f"op user waived {NULLS} until 2999-01-31 00:00 (UTC): known since March"),
+        (f"{STAGE}[4]", f"user user took back what was waived of {NULLS}: I was wrong"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from stagehold.airflow.run_page.gate_responses import GateFailure, WaiverTold
+from stagehold.airflow.run_page.gate_responses import GateFailure, WaiverTold, WordTold
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import GateResult, PartitionRecord, Waiver
+from stagehold.model.records import GateResult, PartitionRecord, RefusedData, Waiver
 from stagehold.model.standing import PartitionState, RefusalStanding
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 
-Refusal = tuple[str, RefusalStanding, WaiverTold | None]  # an expectation, and how partitions that do not meet it stand
+# An expectation, how partitions that do not meet it stand, the word that holds for them, and those that did.
+Refusal = tuple[str, RefusalStanding, WaiverTold | None, tuple[WaiverTold, ...]]
 
 
 def gate_failures(
@@ -20,6 +21,7 @@ def gate_failures(
     failed: Sequence[GateResult],
     waivers: Sequence[Waiver],
     outdated: Collection[int] = (),
+    past: Sequence[Waiver] = (),
 ) -> Iterator[GateFailure]:
     """The refusals of partitions as they are now; what was corrected since is history.
 
@@ -27,15 +29,18 @@ def gate_failures(
     :param failed: what was not met when each partition was judged last.
     :param waivers: those of the stage that are in force.
     :param outdated: partitions that the next run or resume computes anew.
+    :param past: waivers of the stage that are in force no more, and those that took others back.
     """
     said = _said(failed)
     alike: dict[Refusal, list[int]] = {}
     for record in records:
         if record.state in (PartitionState.BLOCKED, PartitionState.CONSUMABLE):
+            words = [one for one in past if one.holds_for(record)]
             for expectation, standing, waiver in _refusals(record, said.get(record.partition, {}), waivers):
                 now = RefusalStanding.OUTDATED if record.partition in outdated else standing
-                alike.setdefault((expectation, now, waiver), []).append(record.partition)
-    for (expectation, standing, waiver), partitions in alike.items():
+                before = tuple(waiver_told(one) for one in words if one.expectation == expectation)
+                alike.setdefault((expectation, now, waiver, before), []).append(record.partition)
+    for (expectation, standing, waiver, before), partitions in alike.items():
         result = said.get(partitions[0], {}).get(expectation)
         yield GateFailure(
             stage=stage,
@@ -46,7 +51,31 @@ def gate_failures(
             count=len(partitions),
             observed=result.observed if result else "",
             waiver=waiver,
+            past=before,
         )
+
+
+def words_told(
+    data: Iterable[RefusedData], said: Sequence[Waiver], held: Collection[Waiver]
+) -> Mapping[str, tuple[WordTold, ...]]:
+    """What people said of data that a gate refuses, by expectation, the first word first; what was said of many
+    partitions at once is one word.
+
+    :param said: words about the stage, whether they hold or not.
+    :param held: those of them that hold.
+    """
+    refused = {one.partition: one for one in data}
+    alike: dict[tuple[str, WaiverTold, bool], list[int]] = {}
+    for one in sorted(said, key=lambda word: word.recorded_at):
+        about = refused.get(one.partition)
+        if about is not None and one.holds_for(about) and one.expectation in about.refused:
+            alike.setdefault((one.expectation, waiver_told(one), one in held), []).append(one.partition)
+    found: dict[str, list[WordTold]] = {}
+    for (expectation, told, holds), partitions in alike.items():
+        which = PartitionSet(partitions).ranges
+        word = WordTold(waiver=told, holds=holds, partitions=which, count=len(partitions))
+        found.setdefault(expectation, []).append(word)
+    return {expectation: tuple(words) for expectation, words in found.items()}
 
 
 def waiver_told(waiver: Waiver) -> WaiverTold:
@@ -63,7 +92,9 @@ def _said(failed: Sequence[GateResult]) -> Mapping[int, Mapping[str, GateResult]
     return found
 
 
-def _refusals(record: PartitionRecord, said: Mapping[str, GateResult], waivers: Sequence[Waiver]) -> Iterator[Refusal]:
+def _refusals(
+    record: PartitionRecord, said: Mapping[str, GateResult], waivers: Sequence[Waiver]
+) -> Iterator[tuple[str, RefusalStanding, WaiverTold | None]]:
     by_expectation = {one.expectation: one for one in waivers_of(record, waivers)}
     # A version that did not keep with the record why it is blocked left it in the results alone.
     blocked = record.state is PartitionState.BLOCKED

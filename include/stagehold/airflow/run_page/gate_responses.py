@@ -12,7 +12,9 @@ from stagehold.model.standing import RefusalStanding
 
 
 class WaiverTold(ResponseModel):
-    """Who waived something, why and until when; None is for ever."""
+    """Who waived something, why and until when; None is for ever. A word that ends when it is said takes back what was
+    waived before.
+    """
 
     waived_by: str
     reason: str
@@ -22,7 +24,7 @@ class WaiverTold(ResponseModel):
 
 class GateFailure(ResponseModel):
     """Partitions of a stage that do not meet one critical expectation and stand alike. ``observed`` is what the gate
-    saw in the first of them.
+    saw in the first of them, ``past`` who waived them before, or took that back, the first word first.
     """
 
     stage: str
@@ -33,6 +35,16 @@ class GateFailure(ResponseModel):
     count: int
     observed: str
     waiver: WaiverTold | None
+    past: tuple[WaiverTold, ...] = ()
+
+
+class WordTold(ResponseModel):
+    """A waiver of partitions as their data is now, and whether it holds; -1 is all of a stage together."""
+
+    waiver: WaiverTold
+    holds: bool
+    partitions: Ranges
+    count: int
 
 
 class SeenSample(ResponseModel):
@@ -54,7 +66,7 @@ class OutcomeGroup(ResponseModel):
 
 class ExpectationVerdicts(ResponseModel):
     """One expectation of a stage's gate. With ``numeric`` it observed a number, which `history` has of other intervals
-    as well.
+    as well. ``words`` are those that people said of what it refuses, whether they hold or not, the first word first.
     """
 
     suite: str
@@ -64,6 +76,7 @@ class ExpectationVerdicts(ResponseModel):
     judged_at: datetime
     outcomes: tuple[OutcomeGroup, ...]
     numeric: bool
+    words: tuple[WordTold, ...] = ()
 
 
 class StageVerdicts(ResponseModel):

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON
 from stagehold.airflow.answering.api_server import answering, server_ledger
 from stagehold.airflow.answering.rights import Right, require_right
-from stagehold.airflow.run_page.gate_failures import waiver_told
+from stagehold.airflow.run_page.gate_failures import waiver_told, words_told
 from stagehold.airflow.run_page.gate_responses import (
     ObservedHistory,
     RunVerdicts,
@@ -27,12 +27,12 @@ from stagehold.airflow.run_page.verdict_answers import last_intervals, observed_
 from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
 from stagehold.errors.request_errors import InvalidArgument, UnknownName
 from stagehold.gates.verdict_pages import POLICY, have_docs, read_page
-from stagehold.gates.verdicts import Waived, waived_in
+from stagehold.gates.verdicts import waived_in
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Cell, Waiver
+from stagehold.model.records import Cell, RefusedData, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
-from stagehold.run.planning.acceptance import newest_verdict, waivers_for
+from stagehold.run.planning.acceptance import newest_verdict, said_waivers
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
 
@@ -151,19 +151,27 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
 
 def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
     pipeline, ledger = run.request.pipeline, run.ledger
-    words = waivers_for(pipeline, run.request.interval, ledger, run.settings)
+    words = said_waivers(pipeline, run.request.interval, ledger, run.settings)
     for stage in pipeline.stages:
         cell = Cell(pipeline.name, stage.id, run.request.interval)
         width = ledger.partitions.width(cell) if stage.gate else 0
         if stage.gate and width:
-            waived = _waived(cell, words.get(stage.name, ()), ledger)
-            yield stage_verdicts(stage.name, stage.gate, width, ledger.gates.verdicts(cell), waived)
+            holding, past = words.holding.get(stage.name, ()), words.past.get(stage.name, ())
+            data = _refused(cell, ledger) if holding or past else ()
+            told = words_told(data, (*past, *holding), holding)
+            results, waived = ledger.gates.verdicts(cell), waived_in(data, holding)
+            found = stage_verdicts(stage.name, stage.gate, width, results, waived)
+            named = tuple(
+                expectation.model_copy(update={"words": told.get(expectation.expectation, ())})
+                for expectation in found.expectations
+            )
+            yield found.model_copy(update={"expectations": named})
 
 
-def _waived(cell: Cell, words: Sequence[Waiver], ledger: Ledger) -> Waived:
+def _refused(cell: Cell, ledger: Ledger) -> tuple[RefusedData, ...]:
     """What is on record of partitions is read only where somebody has waived something of them."""
-    records = ledger.partitions.newest(cell) if words else ()
-    return waived_in(refused_data(records, newest_verdict(records, ledger)), words) if records else {}
+    records = ledger.partitions.newest(cell)
+    return refused_data(records, newest_verdict(records, ledger)) if records else ()
 
 
 def _moment(given: datetime | None, now: datetime) -> datetime | None:

@@ -41,7 +41,8 @@ class ResumeFacts:
 @dataclass(frozen=True, kw_only=True)
 class RunFacts(ResumeFacts):
     """What Airflow, the ledger and the planner say of one run. ``gate_failures`` are by stage id, and ``waivers``, as
-    far as they are in force, by the names of stages. ``lost`` are the attempts that ended without a word, by id.
+    far as they are in force, by the names of stages; so are ``past_waivers``, which are not, or took others back.
+    ``lost`` are the attempts that ended without a word, by id.
     ``ledger_state`` is the run's in the ledger, which tells suspended and cancelled runs from failed ones; None before
     it has begun.
     """
@@ -52,6 +53,7 @@ class RunFacts(ResumeFacts):
     gate_failures: Mapping[str, Sequence[GateResult]]
     restore: RestoredFrom | None = None
     waivers: Mapping[str, Sequence[Waiver]] = field(default_factory=dict)
+    past_waivers: Mapping[str, Sequence[Waiver]] = field(default_factory=dict)
     ledger_state: RunState | None = None
     looked: Looked = AS_RECORDED
     lost: Mapping[str, Loss] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ from stagehold.airflow.run_page.stage_cells import failing_first, shown_stages
 from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES, SUCCESS, TaskToClear, tasks_to_clear
 from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import RunStillActive
-from stagehold.model.records import RunState
+from stagehold.model.partition_set import PartitionSet
+from stagehold.model.records import WHOLE, RunState, Waiver
 from stagehold.model.standing import CellState, DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
@@ -188,7 +190,8 @@ def _gate_failures(facts: RunFacts) -> Iterator[GateFailure]:
     for stage in facts.dag_run.request.pipeline.stages:
         records, failed = facts.recorded.get(stage.id, ()), facts.gate_failures.get(stage.id, ())
         waivers, outdated = facts.waivers.get(stage.name, ()), _computed(stage, facts.plan)
-        yield from gate_failures(stage.name, stage.gate, records, failed, waivers, outdated)
+        past = facts.past_waivers.get(stage.name, ())
+        yield from gate_failures(stage.name, stage.gate, records, failed, waivers, outdated, past)
 
 
 def _computed(stage: Stage, plan: ResumePlan) -> frozenset[int]:
@@ -249,14 +252,39 @@ def _runs_again(decision: Decision) -> bool:
 
 
 def run_history(
-    report: RunReport | None, deeds: Iterable[tuple[datetime, str]], *, archived: bool = False
+    report: RunReport | None,
+    deeds: Iterable[tuple[datetime, str]],
+    *,
+    words: Iterable[HistoryLine] = (),
+    archived: bool = False,
 ) -> RunHistory:
-    """What is on record of the run, if it has begun, and what people did to it in Airflow."""
+    """What is on record of the run, if it has begun, and what people did to it in Airflow.
+
+    :param words: what people said of the data of its interval.
+    """
     own = (*_changes(report), *_events(report)) if report else ()
     by_people = (HistoryLine(at=at, of="run", text=text) for at, text in deeds)
-    lines = sorted((*own, *by_people), key=lambda line: line.at)
+    lines = sorted((*own, *by_people, *words), key=lambda line: line.at)
     earlier = max(0, len(lines) - MOST_LINES)
     return RunHistory(lines=tuple(lines[-MOST_LINES:]), earlier=earlier, archived=archived)
+
+
+def waiver_lines(pipeline: Pipeline, said: Iterable[Waiver]) -> Iterator[HistoryLine]:
+    """A line for each time that somebody waived something, or took that back, however many partitions it was about."""
+    alike: dict[Waiver, list[int]] = {}
+    for one in said:
+        alike.setdefault(replace(one, partition=WHOLE, fingerprint=""), []).append(one.partition)
+    names = {stage.id: stage.name for stage in pipeline.stages}
+    for word, partitions in alike.items():
+        of = f"{names.get(word.stage, word.stage)}[{PartitionSet(partitions)}]"
+        yield HistoryLine(at=word.recorded_at, of=of, text=_waiver_text(word))
+
+
+def _waiver_text(word: Waiver) -> str:
+    if word.until is not None and word.until <= word.recorded_at:
+        return f"{word.waived_by} took back what was waived of {word.expectation}: {word.reason}"
+    end = f"until {word.until:%Y-%m-%d %H:%M} (UTC)" if word.until else "for ever"
+    return f"{word.waived_by} waived {word.expectation} {end}: {word.reason}"
 
 
 def _changes(report: RunReport) -> Iterator[HistoryLine]:

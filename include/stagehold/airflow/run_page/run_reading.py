@@ -20,7 +20,7 @@ from stagehold.model.records import Cell, GateResult, RunState
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.lease.lost_attempts import losses
-from stagehold.run.planning.acceptance import waivers_for
+from stagehold.run.planning.acceptance import said_waivers
 from stagehold.run.planning.candidates import Candidates, manifest_named
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, begins_with_of
@@ -83,6 +83,7 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
     request, looked = known.request, found_now()
     of_resume = read_resume_facts(known, ledger, settings)
     attempts = ledger.attempts.of_run(request.run_id)
+    words = said_waivers(request.pipeline, request.interval, ledger, settings)
     return RunFacts(
         dag_run=of_resume.dag_run,
         regions=of_resume.regions,
@@ -95,7 +96,8 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         traces=_traces(request.run_id, ledger, settings),
         gate_failures=_gate_failures(request, ledger),
         restore=known.restore,
-        waivers=waivers_for(request.pipeline, request.interval, ledger, settings),
+        waivers=words.holding,
+        past_waivers=words.past,
         ledger_state=_ledger_state(request.run_id, ledger),
         looked=looked,
     )

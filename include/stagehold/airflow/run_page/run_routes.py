@@ -35,6 +35,7 @@ from stagehold.airflow.run_page.run_grid import (
     run_page,
     seen_by,
     unplanned,
+    waiver_lines,
 )
 from stagehold.airflow.run_page.run_reading import KnownRun, read_facts, read_resume_facts
 from stagehold.airflow.run_page.run_responses import (
@@ -45,7 +46,7 @@ from stagehold.airflow.run_page.run_responses import (
     RunHistory,
 )
 from stagehold.airflow.runs.audit import deeds_of_people
-from stagehold.airflow.runs.dag_runs import dag_settings
+from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
 from stagehold.airflow.runs.task_clearing import TaskToClear
 from stagehold.errors.base import StageholdError
 from stagehold.errors.ledger_errors import LedgerUnavailable
@@ -54,6 +55,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.standing import Standing, together
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.run.intervals.interval_standings import stage_standings
+from stagehold.run.planning.acceptance import all_waivers
 from stagehold.run.upkeep.run_archive import report_of
 from stagehold.settings import Settings
 
@@ -138,7 +140,9 @@ def cells(
 
 @router.get("/timeline", dependencies=[MAY_SEE_RUN])
 def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
-    """What happened to the run, and who did what to it in Airflow; what the ledger has forgotten from the lake."""
+    """What happened to the run, who did what to it in Airflow, and what people waived of its interval; what the ledger
+    has forgotten from the lake.
+    """
     deeds = deeds_of_people(dag_id, run_id, session)
     with answering():
         settings = dag_settings(dag_id, session)
@@ -147,7 +151,10 @@ def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
             report = report_of(own, ledger, settings.lake_uri)
         except UnknownName:
             return run_history(None, deeds)
-        return run_history(report, deeds, archived=len(report.history) > len(ledger.transitions.of_run(own)))
+        pipeline = pipeline_of(dag_id, session, settings)
+        words = waiver_lines(pipeline, all_waivers(pipeline.name, report.run.interval, ledger, settings))
+        archived = len(report.history) > len(ledger.transitions.of_run(own))
+        return run_history(report, deeds, words=words, archived=archived)
 
 
 @router.post("/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])

@@ -5,6 +5,7 @@ counts in a sandbox as well.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from stagehold.chronicle.chronicle import facts_told
@@ -39,6 +40,22 @@ def waivers_for(
 ) -> Mapping[str, tuple[Waiver, ...]]:
     """Waivers in force for the stages of the pipeline, by name."""
     return by_stage(pipeline, waivers_in_force(pipeline.name, interval, ledger, settings))
+
+
+@dataclass(frozen=True)
+class SaidWaivers:
+    """Waivers by the names of stages, oldest first: those in force, and those that are not, or took others back."""
+
+    holding: Mapping[str, tuple[Waiver, ...]]
+    past: Mapping[str, tuple[Waiver, ...]]
+
+
+def said_waivers(pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings) -> SaidWaivers:
+    """All that was waived of an interval."""
+    said = all_waivers(pipeline.name, interval, ledger, settings)
+    holding = in_force(said, datetime.now(UTC))
+    past = [waiver for waiver in said if waiver not in holding]
+    return SaidWaivers(by_stage(pipeline, holding), by_stage(pipeline, past))
 
 
 def waivers_in_force(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:

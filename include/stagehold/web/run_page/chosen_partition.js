@@ -5,7 +5,7 @@
 import { again } from "../api.js";
 import { bytes, clock, plural } from "../formats.js";
 import { Fact, html, RunLink, SmallButton, Tag } from "../ui.js";
-import { has, LOOKS, STANDINGS, waiverText } from "./run_texts.js";
+import { has, LOOKS, STANDINGS, wordsOf } from "./run_texts.js";
 import { Waive, WaiveButton } from "./waive.js";
 
 const { useState } = globalThis.React;
@@ -48,7 +48,7 @@ const Unmet = ({ grid, failure, onChoose }) => html`
     <${Tag} palette=${STANDINGS[failure.standing].palette}>${STANDINGS[failure.standing].text}<//>
     <${Box} flex="1 1 320px">
       <${Text}>${failure.expectation}<//>
-      ${failure.waiver && html`<${Text} data-testid="waiver">${waiverText(failure.waiver)}<//>`}
+      ${wordsOf(failure).map((text) => html`<${Text} data-testid="waiver" key=${text}>${text}<//>`)}
     <//>
     <${WaiveButton} grid=${grid} failure=${failure} onClick=${onChoose} />
   <//>`;

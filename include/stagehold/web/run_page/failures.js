@@ -2,7 +2,7 @@
 // What went wrong: attempts that failed, and what gates refused, which may be waived here.
 
 import { Card, CodeBlock, Columns, html, Muted, Tag } from "../ui.js";
-import { ranges, STANDINGS, waiverText } from "./run_texts.js";
+import { ranges, STANDINGS, wordsOf } from "./run_texts.js";
 import { Waive, WaiveButton } from "./waive.js";
 
 const { useState } = globalThis.React;
@@ -51,7 +51,7 @@ const Seen = ({ failure }) => html`
 const Standing = ({ failure }) => html`
   <${Box} data-testid="standing-${failure.stage}">
     <${Tag} palette=${STANDINGS[failure.standing].palette}>${STANDINGS[failure.standing].text}<//>
-    ${failure.waiver && html`<${Text} fontSize="xs" mt="1">${waiverText(failure.waiver)}<//>`}
+    ${wordsOf(failure).map((text) => html`<${Text} fontSize="xs" key=${text} mt="1">${text}<//>`)}
   <//>`;
 
 /**

@@ -6,7 +6,7 @@ import { ObservedChart } from "../chart.js";
 import { clock, OUTCOMES, plural } from "../formats.js";
 import { useAnswer } from "../server_hooks.js";
 import { Card, CodeBlock, Expectation, html, Loading, Muted, Pressable, Problem, Tag } from "../ui.js";
-import { has, ranges, WHOLE } from "./run_texts.js";
+import { has, ranges, waiverText, WHOLE } from "./run_texts.js";
 
 const { useState } = globalThis.React;
 const { Badge, Box, Flex, Text } = globalThis.ChakraUI;
@@ -129,6 +129,18 @@ const Seen = ({ grid, stage, one }) => html`
     ${one.numeric && html`<${History} grid=${grid} one=${one} stage=${stage} />`}
   <//>`;
 
+// Who waived what, why and until when: as long as the data is there that it was said of.
+/** @param {{ stage: string, words: Api.WordTold[] }} props */
+const Words = ({ stage, words }) =>
+  words.map(
+    ({ waiver, holds, partitions }) => html`
+      <${Text} color=${holds ? undefined : "fg.muted"} data-holds=${holds} data-testid="word" fontSize="sm"
+        key="${waiver.recorded_at} ${ranges(partitions)} ${holds}" pb="1" px="4">
+        ${stage}[${ranges(partitions)}]: ${waiverText(waiver)}
+        ${!holds && waiver.until !== waiver.recorded_at && " (it holds no more)"}
+      <//>`,
+  );
+
 /** @param {Verdicts & { grid: Api.RunGrid, chosen: boolean, onChoose: () => void }} props */
 const Line = ({ grid, stage, one, chosen, onChoose }) => html`
   <${Box} borderTopWidth="1px" data-testid="verdicts">
@@ -141,6 +153,7 @@ const Line = ({ grid, stage, one, chosen, onChoose }) => html`
       <//>
       <${Box} flex="1 1 180px"><${Counts} one=${one} stage=${stage} /><//>
     <//>
+    <${Words} stage=${stage.stage} words=${one.words ?? []} />
     ${chosen && html`<${Seen} grid=${grid} one=${one} stage=${stage} />`}
   <//>`;
 

@@ -117,9 +117,14 @@ export const STANDINGS = {
 
 /** @param {Api.WaiverTold} waiver */
 export function waiverText({ waived_by, reason, recorded_at, until }) {
+  if (until === recorded_at) return `${waived_by} took that back on ${clock(recorded_at)}: ${reason}`;
   const end = until ? `until ${clock(until)}` : "for ever";
   return `${waived_by} waived it on ${clock(recorded_at)}, ${end}: ${reason}`;
 }
+
+// Who let what a gate refuses be read, or takes that back; what was said before comes first.
+/** @param {Api.GateFailure} failure */
+export const wordsOf = ({ past = [], waiver }) => [...past, ...(waiver ? [waiver] : [])].map(waiverText);
 
 // One sentence per partition: the square's title, its name for screen readers, and the line under the grid.
 /**

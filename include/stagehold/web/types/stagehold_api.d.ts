@@ -180,6 +180,7 @@ declare namespace Api {
     judged_at: string;
     outcomes: OutcomeGroup[];
     numeric: boolean;
+    words: WordTold[];
   }
 
   interface FirstStale {
@@ -197,6 +198,7 @@ declare namespace Api {
     count: number;
     observed: string;
     waiver: WaiverTold | null;
+    past: WaiverTold[];
   }
 
   interface GateRates {
@@ -992,5 +994,12 @@ declare namespace Api {
     wave: number;
     partitions: number;
     ended_at: string;
+  }
+
+  interface WordTold {
+    waiver: WaiverTold;
+    holds: boolean;
+    partitions: [number, number][];
+    count: number;
   }
 }
