@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,9 +16,9 @@ from tests.lake.stagehand import Stagehand
 from stagehold.errors import GateErrored, SuiteModuleUnusable
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, EarlierFigures
 from stagehold.gates.judge import Measured, measure_and_judge, preload
-from stagehold.gates.suite import Expectation, Suite
+from stagehold.gates.suite import Expectation, Samples, Suite
 from stagehold.gates.suite_files import load_suite
-from stagehold.gates.verdicts import observed
+from stagehold.gates.verdicts import COUNTED, GateVerdict, observed, shown_of
 from stagehold.lake.measure import Content, StagedContent
 from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Severity
@@ -25,6 +26,7 @@ from stagehold.model.records import Severity
 pytestmark = pytest.mark.spark
 
 BETWEEN, COUNT = "expect_column_values_to_be_between", "expect_table_row_count_to_be_between"
+UNIQUE = "expect_column_values_to_be_unique"
 ROWS = {4: [("a", 7), ("b", -2), ("c", -1)], 9: [("a", 1), ("a", None)], 11: []}
 SECONDS = 6.0
 
@@ -84,8 +86,70 @@ def test_every_partition_gets_a_verdict_of_every_expectation_with_what_it_saw(ha
 
 
 def test_values_are_not_told_where_they_are_private(hand):
-    gate = replace(suite(between("amount", min_value=0)), samples=False)
+    gate = replace(suite(between("amount", min_value=0)), samples=Samples(rows=0))
     assert of_content(hand, staged(hand, ROWS), sorted(ROWS), gate).verdicts[0].observed == "2 of 3 unexpected"
+
+
+def sampled(hand: Stagehand, samples: Samples, *expectations: Expectation, wave: int = 1) -> tuple[GateVerdict, ...]:
+    gate = replace(suite(*expectations), samples=samples, samples_line=3)
+    content = StagedContent(hand.stage(ROWS, wave=wave), hand.schema)
+    return of_content(hand, content, sorted(ROWS), gate).verdicts
+
+
+def test_rows_that_are_not_expected_are_told_by_their_keys(hand):
+    keyed = Samples(rows=1, keys=("name",))
+    first, *_ = sampled(hand, keyed, between("amount", min_value=0))
+    assert first.observed == "2 of 3 unexpected, such as -2 (name=b)"
+    assert json.loads(first.result)["partial_unexpected_index_list"] == [{"name": "b", "amount": -2}]
+    assert len(json.loads(first.result)["partial_unexpected_list"]) == 1
+    unique = sampled(hand, Samples(keys=("amount",)), Expectation(UNIQUE, {"column": "name"}), wave=2)
+    assert [one.observed for one in unique] == [
+        "0 of 3 unexpected",
+        "2 of 2 unexpected, such as a (amount=None), a (amount=1)",
+        "0 of 0 unexpected",
+    ]
+    of_all = Expectation("expect_column_mean_to_be_between", {"column": "amount", "min_value": 9})
+    (mean, *_) = sampled(hand, keyed, of_all, wave=3)
+    assert mean.observed == str(4 / 3)  # which is about all rows
+
+
+def test_of_masked_columns_nothing_but_numbers_of_rows_is_told(hand):
+    masked = Samples(keys=("name",), mask=("amount",))
+    said = sampled(
+        hand,
+        masked,
+        between("amount", min_value=0),
+        Expectation("expect_column_max_to_be_between", {"column": "amount", "max_value": 1}),
+        Expectation("expect_column_values_to_be_in_set", {"column": "name", "value_set": ["a"]}),
+        Expectation(
+            "unexpected_rows_expectation", {"unexpected_rows_query": "SELECT * FROM {batch} WHERE amount = -2"}
+        ),
+    )
+    values, most, names, query = said[::3]
+    assert values.observed == "2 of 3 unexpected"
+    assert json.loads(values.result).keys() <= {*COUNTED}
+    assert (most.observed, json.loads(most.result)) == ("not shown: amount is masked", {})
+    assert names.observed == "2 of 3 unexpected, such as name=b, name=c"
+    assert (query.passed, "-2" in query.result + query.observed) == (False, False)
+    assert not any("-2" in one.result or "-2" in one.observed for one in said)
+
+
+@pytest.mark.parametrize(("samples", "field"), [(Samples(keys=("nam",)), "keys"), (Samples(mask=("amont",)), "mask")])
+def test_a_column_of_samples_that_is_not_there_is_refused_before_anything_is_told(hand, samples, field):
+    with pytest.raises(GateErrored, match=rf"toy.yaml:3: samples.{field}: there is no column .*allowed: name, amount"):
+        sampled(hand, samples, between("amount", min_value=0))
+
+
+def test_what_cannot_be_judged_tells_no_value_of_a_masked_column(hand):
+    condition = {"row_condition": "cast(name as int) > 0", "condition_parser": "spark", "min_value": 1}
+    wrong = Expectation(COUNT, condition)
+    with pytest.raises(GateErrored) as told:
+        sampled(hand, Samples(), wrong)
+    assert "CAST_INVALID_INPUT" in str(told.value)
+    with pytest.raises(GateErrored) as hidden:
+        sampled(hand, Samples(mask=("name",)), wrong, wave=2)
+    assert "CAST_INVALID_INPUT" not in str(hidden.value)
+    assert "whose text is not shown: name masked" in str(hidden.value)
 
 
 def test_a_wave_without_any_row_is_judged_as_well(hand):
@@ -368,7 +432,11 @@ def test_what_was_seen_is_told_in_a_few_words(result, text):
 
 
 def test_what_is_private_is_not_among_them():
-    assert observed({"unexpected_count": 2, "partial_unexpected_list": ["x", "y"]}, samples=False) == "2 unexpected"
+    told = {"unexpected_count": 2, "partial_unexpected_list": ["x", "y"]}
+    own = between("amount")
+    assert observed(shown_of(own, told, Samples(rows=0))) == "2 unexpected"
+    assert observed(shown_of(own, told, Samples(rows=1))) == "2 unexpected, such as x"
+    assert observed(shown_of(own, told, Samples(mask=("amount",)))) == "2 unexpected"
 
 
 def test_there_are_as_many_queries_for_many_partitions_as_for_few(hand):

@@ -10,7 +10,7 @@ from tests.gates.test_judge import ROWS, judged, of_content, staged, suite
 from tests.lake.stagehand import Stagehand
 
 from stagehold.airflow.run_page.verdict_answers import observed_points, stage_verdicts
-from stagehold.gates.suite import Expectation
+from stagehold.gates.suite import Expectation, Samples
 from stagehold.gates.verdict_pages import render_index, render_page, site_of
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.store.location import TableLocation
@@ -98,7 +98,7 @@ def test_private_values_are_on_no_page(hand):
             Expectation("expect_column_values_to_match_regex", {"column": "name", "regex": "^b"}),
             Expectation("expect_column_values_to_be_unique", {"column": "name"}),
         ),
-        samples=False,
+        samples=Samples(rows=0),
     )
     results = recorded(of_content(hand, staged(hand, rows), [0], gate).verdicts)
     site = site_of("toy", "2024-01-01", {"stage": results}, {})

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import InvalidSpec
+from stagehold.gates.suite import Expectation, Samples
 from stagehold.gates.suite_files import expectation_types, find_suite, load_suite
 from stagehold.model.records import Severity
 from stagehold.settings import PROJECT
@@ -49,8 +50,66 @@ def test_a_suite_is_read(written, read):
     first, second = suite.expectations
     assert (first.severity, second.severity) == (Severity.CRITICAL, Severity.WARNING)
     assert str(second) == "expect_column_values_to_be_between(total, min_value=0)"
-    assert suite.samples
-    assert not read(written(f"samples: off\n{GOOD}")).samples
+    assert suite.samples == Samples(rows=20)
+    assert read(written(f"samples: off\n{GOOD}")).samples == Samples(rows=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "samples"),
+    [
+        ("on", Samples()),
+        ("{keys: [o_orderkey]}", Samples(keys=("o_orderkey",))),
+        ("{mask: [email, person.phone], rows: off}", Samples(rows=0, mask=("email", "person.phone"))),
+        ("{keys: [a, b], mask: [c], rows: 3}", Samples(3, ("a", "b"), ("c",))),
+        ("{}", Samples()),
+    ],
+)
+def test_what_is_shown_of_rows_is_a_switch_or_fields(written, read, given, samples):
+    suite = read(written(f"samples: {given}\n{GOOD}"))
+    assert suite.samples == samples
+    assert suite.place_of_samples.endswith(":1")
+    assert suite.fingerprint == read(written(GOOD)).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("{key: [a]}", ":1: samples.key: got an unknown field; allowed: keys, mask, rows"),
+        ("{keys: a}", ":1: samples.keys: got 'a'; allowed: a list of names of columns"),
+        ("{mask: [1]}", ":1: samples.mask: got [1]; allowed: a list of names of columns"),
+        ("{rows: 21}", ":1: samples.rows: got 21; allowed: off, or a number of rows from 1 to 20"),
+        ("{rows: -1}", ":1: samples.rows: got -1; allowed: off, or a number of rows from 1 to 20"),
+        ("{rows: all}", ":1: samples.rows: got 'all'; allowed: off, or a number of rows from 1 to 20"),
+        ("{keys: [a], rows: off}", ":1: samples.keys: got keys, with rows: off; allowed: keys with some rows"),
+        ("{keys: [a, Email], mask: [email]}", ":1: samples.keys: got 'Email', which is masked; allowed: columns that"),
+        ("{keys: [person], mask: [person.email]}", ":1: samples.keys: got 'person', which is masked"),
+        ("{keys: [person.name], mask: [person]}", ":1: samples.keys: got 'person.name', which is masked"),
+        ("[a]", ":1: samples: got ['a']; allowed: on, off, or fields: keys, mask, rows"),
+    ],
+)
+def test_a_wrong_field_of_samples_is_refused_by_its_place(written, given, problem, read):
+    with pytest.raises(InvalidSpec, match=re.escape(problem)):
+        read(written(f"samples: {given}\n{GOOD}"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "kwargs", "hidden"),
+    [
+        ("expect_column_values_to_not_be_null", {"column": "Email"}, ("email",)),
+        ("expect_column_values_to_not_be_null", {"column": "email_sent"}, ()),
+        ("expect_column_values_to_not_be_null", {"column": "person"}, ("person.phone",)),
+        ("expect_column_values_to_not_be_null", {"column": "person.name"}, ()),
+        ("expect_column_pair_values_to_be_equal", {"column_A": "a", "column_B": "email"}, ("email",)),
+        ("expect_compound_columns_to_be_unique", {"column_list": ["a", "email"]}, ("email",)),
+        ("expect_column_values_to_be_unique", {"column": "a", "row_condition": "email IS NULL"}, ("email",)),
+        ("expect_column_max_to_be_between", {"column": "a"}, ()),
+        ("expect_table_row_count_to_be_between", {"min_value": 1}, ()),
+        ("unexpected_rows_expectation", {"unexpected_rows_query": "SELECT * FROM {batch}"}, ("email", "person.phone")),
+        ("expect_column_mean_to_be_between", {"column": "partition(rows)"}, ()),
+    ],
+)
+def test_what_may_have_values_of_a_masked_column_is_known_by_what_it_names(kind, kwargs, hidden):
+    assert Samples(mask=("email", "person.phone")).hides(Expectation(kind, kwargs)) == hidden
 
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "include" / "suites").glob("*.yaml")), ids=lambda path: path.stem)
@@ -77,7 +136,7 @@ def test_the_suites_of_the_samples_are_valid(path, read):
             ":7: expectations.1.severity: got 'fatal'; allowed: critical, warning, info",
         ),
         ("suite: toy", "suite: 3", ":1: suite: got 3; allowed: the suite's name"),
-        ("suite: toy", "suite: toy\nsamples: few", ":2: samples: got 'few'; allowed: on or off"),
+        ("suite: toy", "suite: toy\nsamples: few", ":2: samples: got 'few'; allowed: on, off, or fields"),
         (
             "suite: toy",
             "sweet: toy",

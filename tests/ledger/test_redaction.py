@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from tests.ledger.samples import CELL, attempt, event, gate_result, record
 
@@ -28,8 +31,16 @@ def test_free_texts_are_masked_before_they_are_stored(masking):
     assert [partition.reason for partition in masking.partitions.newest(CELL)] == ["*** in row 1", None]
 
 
-def test_what_a_gate_observed_is_masked(masking):
-    from dataclasses import replace
+def test_a_secret_is_found_in_a_sample_however_json_writes_it(ledger_url):
+    secret = 'pa"ß'
+    seen = json.dumps({"partial_unexpected_index_list": [{"id": 1, "url": f"x:{secret}@y"}], secret: 1})
+    assert secret not in seen
+    with Ledger.open(ledger_url, lambda text: text.replace(secret, "***")) as masking:
+        masking.gates.record([replace(gate_result(0, passed=False), result=seen)])
+        (stored,) = masking.gates.newest(CELL)
+    assert json.loads(stored.result) == {"partial_unexpected_index_list": [{"id": 1, "url": "x:***@y"}], "***": 1}
 
+
+def test_what_a_gate_observed_is_masked(masking):
     masking.gates.record([replace(gate_result(0, passed=False), observed="hunter2")])
     assert masking.gates.failures(CELL)[0].observed == "***"

@@ -12,7 +12,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from stagehold.errors import GateErrored, SuiteModuleUnusable
 from stagehold.gates.earlier_figures import as_identifiers, identified
 from stagehold.gates.suite import FIGURES, Expectation, Suite
-from stagehold.gates.verdicts import GateVerdict, comparisons_of, verdicts_of
+from stagehold.gates.verdicts import ROWS, GateVerdict, comparisons_of, verdicts_of
 from stagehold.lake.measure import HASH, Content, PartitionMetrics
 from stagehold.lake.store.columns import EXPECTATION, FILE, PARTITION, ROW
 from stagehold.model.records import WHOLE
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from stagehold.gates.engine.grouped_frame import GroupedFrame
-    from stagehold.gates.engine.judging import Variant
+    from stagehold.gates.engine.judging import Judged, Variant
 
 TO_EXIST = "expect_column_to_exist"
 LONGEST = 300  # letters of a problem
@@ -70,6 +70,7 @@ def measure_and_judge(
 
     looked_at = AskedPartitions(PARTITION, tuple(partitions), frozenset({HASH}))
     frame = GroupedFrame(looked_at, rows)
+    _require_sampled(suite, frame)
     hashed = frame.agg(*content.aggregates())
     looked_at.want(hashed)  # asked along with what the gate asks for first
     numbered = dict(enumerate(suite.expectations))
@@ -105,6 +106,7 @@ def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
 
     whole = rows.withColumn(PARTITION, F.lit(WHOLE))
     frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), frozenset({HASH})), whole)
+    _require_sampled(suite, frame)
     numbered = dict(enumerate(suite.expectations))
     judged = _judged(frame, numbered, suite)
     return tuple(verdict for at in numbered for verdict in judged[at])
@@ -130,17 +132,68 @@ def _judged(
     with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):  # of forms that suites have
         alike, variants, problems = _in_their_words(frame, expectations, suite)
         along = _asked_along(variants, expectations)
-        judged, unjudged = judge_frame(frame, {**alike, **along}, samples=suite.samples)
+        judged, unjudged = judge_frame(frame, {**alike, **along}, samples=bool(suite.samples.rows))
         wanted = {at: own for at, own in variants.items() if at not in unjudged}
         compared, others = judge_variants(frame, wanted, ANSWERED if along else ASKED)
-    problems |= {at: [_located(expectations[at], suite, _said(why))] for at, why in {**unjudged, **others}.items()}
+        sampled = {
+            at: _with_rows(frame, expectations[at], asked, judged[at], suite)
+            for at, asked in alike.items()
+            if at in judged
+        }
+    problems |= {at: [_why_unjudged(expectations[at], suite, why)] for at, why in {**unjudged, **others}.items()}
     if problems:
         raise GateErrored(suite.name, [problem for at in sorted(problems) for problem in problems[at]])
-    verdicts = {at: list(verdicts_of(expectations[at], asked, judged[at], suite)) for at, asked in alike.items()}
+    verdicts = {at: list(verdicts_of(expectations[at], asked, sampled[at], suite)) for at, asked in alike.items()}
     return verdicts | {
         at: list(comparisons_of(expectations[at], variants[at], results, suite, frame))
         for at, results in compared.items()
     }
+
+
+def _with_rows(
+    frame: GroupedFrame, own: Expectation, asked: TheirExpectation, judged: Sequence[Judged], suite: Suite
+) -> Sequence[Judged]:
+    """The same with some of the rows that were not expected, by the keys that the suite names: one more query for an
+    expectation that fails somewhere.
+    """
+    from stagehold.gates.engine.judging import NotOfRows, sampled_rows
+
+    keys, failed = suite.samples.keys, [one.partition for one in judged if not one.success]
+    if not keys or not failed or own.is_of_figures or suite.samples.hides(own):
+        return judged
+    among = replace(frame, partitions=frame.partitions.among(failed))
+    columns = tuple(dict.fromkeys((*keys, *own.columns)))
+    try:
+        rows = sampled_rows(among, asked, columns, suite.samples.rows)
+    except NotOfRows:
+        return judged
+    return [
+        replace(one, result={**one.result, ROWS: rows[one.partition]}) if one.partition in rows else one
+        for one in judged
+    ]
+
+
+def _why_unjudged(own: Expectation, suite: Suite, why: Exception) -> str:
+    """What Spark says of a row that it cannot judge has values of it."""
+    hidden = suite.samples.hides(own)
+    said = f"{type(why).__name__}, whose text is not shown: {', '.join(hidden)} masked" if hidden else _said(why)
+    return _located(own, suite, said)
+
+
+def _require_sampled(suite: Suite, frame: GroupedFrame) -> None:
+    """A column that is not there would be shown by its right name.
+
+    :raises GateErrored: the suite's samples name columns that the data does not have.
+    """
+    there = frame.columns
+    problems = [
+        f"{suite.place_of_samples}: samples.{field}: there is no column {name!r}; allowed: {', '.join(there)}"
+        for field, names in (("keys", suite.samples.keys), ("mask", suite.samples.mask))
+        for name in names
+        if name not in there and name.partition(".")[0] not in there
+    ]
+    if problems:
+        raise GateErrored(suite.name, problems)
 
 
 def _in_their_words(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -19,6 +20,7 @@ from stagehold.spec.settings.run_settings import Failover
 
 # Facts of a partition itself, judged like a column of which it has one value. No column can be called so.
 FIGURES = ("partition(rows)", "partition(bytes)", "partition(seconds)")
+OF_TABLES = "expect_table_"  # how expectations are called that see no value of a row
 DOMAIN = ("column", "column_A", "column_B", "column_list")  # the arguments that name columns
 
 
@@ -49,6 +51,43 @@ class RowLimit:
 
     def allows(self, rows: int, of_all: int) -> bool:
         return rows <= (self.amount * of_all / 100 if self.of_hundred else self.amount)
+
+
+MOST_ROWS = 20  # of a partition that a verdict shows
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What verdicts show of what was not expected: at most so many ``rows`` of a partition, each with the columns that
+    are its ``keys``; of columns that are ``mask``ed nothing but how many of their values are not expected.
+    """
+
+    rows: int = MOST_ROWS
+    keys: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
+
+    def hides(self, expectation: Expectation) -> tuple[str, ...]:
+        """The masked columns that what an expectation sees may have values of: those that it names anywhere, or all of
+        them if nobody can say of which columns it is, as of a query.
+        """
+        if not self.mask or expectation.is_of_figures:
+            return ()
+        if not expectation.columns and not expectation.type.startswith(OF_TABLES):
+            return self.mask
+        return tuple(name for name in self.mask if _mentions(expectation, name))
+
+
+def within_one(one: str, other: str) -> bool:
+    """Whether one of two columns is the other, or a part of it; Spark has no case in names."""
+    long, short = sorted((one.lower(), other.lower()), key=len, reverse=True)
+    return long == short or long.startswith(f"{short}.")
+
+
+def _mentions(expectation: Expectation, column: str) -> bool:
+    if any(within_one(column, one) for one in expectation.columns):
+        return True
+    named = re.compile(rf"(?<!\w){re.escape(column)}(?!\w)", re.IGNORECASE)
+    return named.search(str(expectation.kwargs)) is not None
 
 
 @dataclass(frozen=True)
@@ -91,9 +130,10 @@ class Expectation:
 @dataclass(frozen=True)
 class Suite:
     """The expectations of one gate, in the order of the file. ``modules`` are the project's that define some of them,
-    named in the file on ``module_lines``; ``code`` says whether those are the same. With ``samples`` verdicts show
-    values that were not expected. ``parameters`` are what `{$PARAMETER: name}` can name, and so is what is known of
-    ``earlier`` intervals. A partition of which more rows are set aside than ``max_quarantined`` is blocked.
+    named in the file on ``module_lines``; ``code`` says whether those are the same. ``samples`` says which values that
+    were not expected verdicts show; the file has that on ``samples_line``. ``parameters`` are what `{$PARAMETER: name}`
+    can name, and so is what is known of ``earlier`` intervals. A partition of which more rows are set aside than
+    ``max_quarantined`` is blocked.
     """
 
     name: str
@@ -101,10 +141,11 @@ class Suite:
     file: str = ""
     modules: tuple[str, ...] = ()
     code: str = ""
-    samples: bool = True
+    samples: Samples = field(default_factory=Samples)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     max_quarantined: RowLimit | None = None
     module_lines: Mapping[str, int] = field(default_factory=dict)
+    samples_line: int = 0
     earlier: EarlierFigures = field(default_factory=EarlierFigures)
 
     @property
@@ -136,6 +177,10 @@ class Suite:
     def place(self, expectation: Expectation) -> str:
         """Where somebody who mends it has to look."""
         return self._at(expectation.line)
+
+    @property
+    def place_of_samples(self) -> str:
+        return self._at(self.samples_line)
 
     def place_of_module(self, module: str) -> str:
         return self._at(self.module_lines.get(module, 0))

@@ -20,7 +20,7 @@ from stagehold.code.project import find_module
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
-from stagehold.gates.suite import FIGURES, Expectation, OnFail, RowLimit, Scope, Suite
+from stagehold.gates.suite import FIGURES, MOST_ROWS, Expectation, OnFail, RowLimit, Samples, Scope, Suite, within_one
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Severity
 from stagehold.spec.suites import is_of_python, suite_files
@@ -28,6 +28,7 @@ from stagehold.spec.yaml import Document, Problem, plain_document, read_document
 
 OWN_FIELDS = ("suite", "expectations", "on_fail", "max_quarantined", "modules", "samples")
 FIELDS = (*OWN_FIELDS, "name", "id", "meta", "notes", "suite_parameters")
+OF_SAMPLES = ("keys", "mask", "rows")
 MOST = 1000  # expectations of a suite; each partition has a verdict of each of them
 ABOUT = (
     *("type", "severity", "on_fail", "scope", "meta", "kwargs", "id", "notes"),
@@ -97,7 +98,7 @@ def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
         _expectation(fields, document.line(("expectations", str(index))), of_suite)
         for index, fields in enumerate(data["expectations"])
     )
-    named, samples = str(data.get("suite") or data["name"]), data.get("samples", True)
+    named, samples = str(data.get("suite") or data["name"]), _samples(_own_fields(data).get("samples", True))
     lines = {name: document.line(("modules", str(index))) for index, name in enumerate(data.get("modules") or ())}
     return Suite(
         named,
@@ -108,6 +109,7 @@ def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
         samples,
         max_quarantined=row_limit(data),
         module_lines=lines,
+        samples_line=document.line(("samples",)),
     )
 
 
@@ -144,8 +146,7 @@ def _problems(document: Document, modules: Sequence[str]) -> Iterator[Problem]:
     named = document.data.get("suite", document.data.get("name"))
     if not isinstance(named, str):
         yield Problem(("suite",), repr(named), NAME)
-    if not isinstance(document.data.get("samples", True), bool):
-        yield Problem(("samples",), repr(document.data["samples"]), "on or off")
+    yield from _sample_problems(_own_fields(document.data).get("samples", True))
     expectations = document.data.get("expectations")
     if not isinstance(expectations, list) or not expectations:
         yield Problem(("expectations",), repr(expectations), "a list of at least one expectation")
@@ -171,6 +172,47 @@ def _expectation_problems(path: tuple[str, ...], fields: Any, *, own: bool) -> I
             yield Problem(path, repr(name), f"a column, or one of {', '.join(FIGURES)}")
     yield from _parameter_problems((*path, "kwargs") if fields.get("kwargs") else path, fields)
     yield from _stage_problems((*path, "kwargs") if fields.get("kwargs") else path, fields)
+
+
+def _samples(written: Any) -> Samples:
+    """What the suite's field says, which has no problems."""
+    fields = written if isinstance(written, dict) else {"rows": written}
+    rows = fields.get("rows", True)
+    return Samples(
+        rows=MOST_ROWS if rows is True else int(rows),
+        keys=tuple(fields.get("keys") or ()),
+        mask=tuple(fields.get("mask") or ()),
+    )
+
+
+def _sample_problems(written: Any) -> Iterator[Problem]:
+    if isinstance(written, bool):
+        return
+    if not isinstance(written, dict):
+        yield Problem(("samples",), repr(written), f"on, off, or fields: {', '.join(OF_SAMPLES)}")
+        return
+    for name in written:
+        if name not in OF_SAMPLES:
+            yield Problem(("samples", str(name)), "an unknown field", ", ".join(OF_SAMPLES))
+    keys, mask = written.get("keys") or [], written.get("mask") or []
+    wrong = {name: columns for name, columns in (("keys", keys), ("mask", mask)) if not _are_columns(columns)}
+    for name, columns in wrong.items():
+        yield Problem(("samples", name), repr(columns), "a list of names of columns")
+    yield from _row_problems(written.get("rows", True), has_keys=bool(keys))
+    for key in keys if not wrong else ():
+        if any(within_one(key, masked) for masked in mask):
+            yield Problem(("samples", "keys"), f"{key!r}, which is masked", "columns that are not in mask")
+
+
+def _row_problems(rows: Any, *, has_keys: bool) -> Iterator[Problem]:
+    if not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS:
+        yield Problem(("samples", "rows"), repr(rows), f"off, or a number of rows from 1 to {MOST_ROWS}")
+    elif not rows and has_keys:
+        yield Problem(("samples", "keys"), "keys, with rows: off", "keys with some rows, or rows: off alone")
+
+
+def _are_columns(written: Any) -> bool:
+    return isinstance(written, list) and all(isinstance(one, str) and one for one in written)
 
 
 def _parameter_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from stagehold.gates.verdicts import Outcome, Waived, outcome_of
+from stagehold.gates.verdicts import ROWS, Outcome, Waived, outcome_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root, path_safe
 from stagehold.model.partition_set import PartitionSet
@@ -172,7 +172,21 @@ def render_page(page: DocPage, site: DocSite) -> str:
     """
     known, unknown = _shown(page.results)
     body = _their_body(page, site, known) if known else ""
-    return _framed(f"{page.title} of {site.pipeline}", f"{_heading(page, site)}<main class=gx>{body}{unknown}</main>")
+    rows = "".join(map(_rows_seen, page.results))
+    return _framed(
+        f"{page.title} of {site.pipeline}", f"{_heading(page, site)}<main class=gx>{body}{unknown}{rows}</main>"
+    )
+
+
+def _rows_seen(result: GateResult) -> str:
+    """Rows that were not expected, by the keys that the suite names; Great Expectations shows values alone."""
+    rows = json.loads(result.result or "{}").get(ROWS) or ()
+    if not rows:
+        return ""
+    heads = "".join(f"<th>{escape(str(name))}" for name in rows[0])
+    cells = "".join(f"<tr>{''.join(f'<td>{escape(str(value))}' for value in row.values())}" for row in rows)
+    title = f"<h5 class=alert>Rows that do not meet {escape(result.expectation)}</h5>"
+    return f"{title}<table class=table><tr>{heads}{cells}</table>"
 
 
 def _their_body(page: DocPage, site: DocSite, known: list[ExpectationValidationResult]) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from stagehold.gates.earlier_figures import in_words, shortened
-from stagehold.gates.suite import Expectation, Suite
+from stagehold.gates.suite import Expectation, Samples, Suite
 from stagehold.model.records import GateResult, RefusedData, Severity, Waiver
 from stagehold.plan.resume.waiving import waivers_of
 
@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from stagehold.gates.engine.judging import Judged, Variant
 
 SAID = 5  # unexpected values that a text has
+ROWS = (
+    "partial_unexpected_index_list"  # rows that were not expected, by what tells them, as Great Expectations calls it
+)
+COUNTED = (  # what a result says that is no value of a row
+    "element_count",
+    "missing_count",
+    "missing_percent",
+    "unexpected_count",
+    "unexpected_percent",
+    "unexpected_percent_nonmissing",
+    "unexpected_percent_total",
+)
 SAMPLES = ("partial_unexpected", "unexpected_list", "unexpected_index")  # how fields with values begin
 
 
@@ -46,10 +58,9 @@ def verdicts_of(
     """The verdicts of an expectation that is the same for all partitions."""
     text, configuration = str(own), _configuration(asked)
     for result in judged:
-        seen = observed(result.result, samples=suite.samples)
-        yield GateVerdict(
-            result.partition, text, result.success, seen, own.severity, configuration, _result(result, suite)
-        )
+        shown = shown_of(own, result.result, suite.samples)
+        seen = observed(shown, suite.samples, hidden=suite.samples.hides(own))
+        yield GateVerdict(result.partition, text, result.success, seen, own.severity, configuration, _as_json(shown))
 
 
 def comparisons_of(
@@ -65,20 +76,52 @@ def comparisons_of(
             yield GateVerdict(number, str(own), True, suite.earlier.lacking, own.severity)
             continue
         one = said[number]
-        seen = _own_figures(own, frame, number) if own.is_of_figures else observed(one.result)
-        text, result = f"{seen}, where {in_words(figures)}", _result(one, suite)
+        shown, hidden = shown_of(own, one.result, suite.samples), suite.samples.hides(own)
+        seen = _own_figures(own, frame, number) if own.is_of_figures else observed(shown, hidden=hidden)
+        text, result = f"{seen}, where {in_words(figures)}", _as_json(shown)
         yield GateVerdict(number, str(own), one.success, text, own.severity, _configuration(asked[number]), result)
 
 
-def observed(result: Mapping[str, Any], *, samples: bool = True) -> str:
-    """What an expectation saw, in a few words; without ``samples`` no value that was not expected is among them."""
+def shown_of(own: Expectation, result: Mapping[str, Any], samples: Samples) -> Mapping[str, Any]:
+    """What may be shown of a result: of masked columns numbers of rows and nothing else, and no more rows than are
+    asked for.
+    """
+    if samples.hides(own):
+        return {name: value for name, value in result.items() if name in COUNTED}
+    most = samples.rows
+    return {
+        name: value[:most] if name.startswith(SAMPLES) and isinstance(value, list) else value
+        for name, value in result.items()
+        if most or not name.startswith(SAMPLES)
+    }
+
+
+def observed(result: Mapping[str, Any], samples: Samples | None = None, hidden: Sequence[str] = ()) -> str:
+    """What an expectation saw, in a few words, of what may be shown of it.
+
+    :param samples: whose keys tell the rows that are named.
+    :param hidden: columns of which nothing may be shown.
+    """
     if result.get("unexpected_count") is not None and result.get("observed_value") is None:
-        unexpected = result.get("partial_unexpected_list") if samples else None
-        shown = list(dict.fromkeys(map(str, unexpected or ())))[:SAID]
+        shown = list(dict.fromkeys(_examples(result, samples.keys if samples else ())))[:SAID]
         such = f", such as {', '.join(shown)}" if shown else ""
         of_all = f" of {result['element_count']}" if "element_count" in result else ""
         return f"{result['unexpected_count']}{of_all} unexpected{such}"
+    if hidden:
+        return f"not shown: {', '.join(hidden)} {'is' if len(hidden) == 1 else 'are'} masked"
     return str(result["observed_value"]) if "observed_value" in result else "no rows" if result else ""
+
+
+def _examples(result: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
+    """Values that were not expected, each with the keys of its row if they are known."""
+    rows = result.get(ROWS)
+    if not rows:
+        yield from map(str, result.get("partial_unexpected_list") or ())
+        return
+    for row in rows:
+        values = ", ".join(str(value) for name, value in row.items() if name not in keys)
+        place = ", ".join(f"{name}={row[name]}" for name in keys)
+        yield f"{values} ({place})" if values else place
 
 
 def _own_figures(own: Expectation, frame: GroupedFrame, partition: int) -> str:
@@ -88,11 +131,6 @@ def _own_figures(own: Expectation, frame: GroupedFrame, partition: int) -> str:
 
 def _configuration(asked: TheirExpectation) -> str:
     return _as_json(asked.configuration.to_json_dict())
-
-
-def _result(judged: Judged, suite: Suite) -> str:
-    kept = {name: value for name, value in judged.result.items() if suite.samples or not name.startswith(SAMPLES)}
-    return _as_json(kept)
 
 
 def _as_json(theirs: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, func, insert, select, true
 
 from stagehold.ledger.database.column_types import storable
-from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.engine import Database, Redact
 from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import gate_results, stage_verdicts
 from stagehold.model.records import Cell, GateResult, StageVerdict
@@ -42,8 +43,14 @@ class GateResults:
             expectation=storable(result.expectation),
             configuration=storable(result.configuration),
             observed=storable(self._database.redact(result.observed)),
-            result=storable(self._database.redact(result.result)),
+            result=storable(self._redacted_json(result.result)),
         )
+
+    def _redacted_json(self, text: str) -> str:
+        """A secret with a quote or an umlaut is not found as JSON writes it, so each text in it is looked at."""
+        if "\\" not in text:
+            return self._database.redact(text)
+        return json.dumps(_each_text(json.loads(text), self._database.redact), sort_keys=True)
 
     def newest(self, cell: Cell, among: Collection[int] | None = None) -> tuple[GateResult, ...]:
         """All that was said when each partition was judged last; of the partitions ``among``, if they are given."""
@@ -108,6 +115,14 @@ class GateResults:
             .order_by(columns.partition, columns.id)
         )
         return read_all(self._database, GateResult, query)
+
+
+def _each_text(value: Any, redact: Redact) -> Any:
+    if isinstance(value, dict):
+        return {redact(name): _each_text(part, redact) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_each_text(part, redact) for part in value]
+    return redact(value) if isinstance(value, str) else value
 
 
 class VerdictsOnStages:

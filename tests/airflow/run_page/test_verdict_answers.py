@@ -100,6 +100,14 @@ def test_a_few_samples_are_told_of_what_failed():
     assert (len(values), len(values[0]), values[1]) == (MOST_VALUES, 80, "0")
 
 
+def test_rows_are_told_by_column_if_the_verdict_has_them():
+    rows = [{"id": n, "note": "x" * 500} for n in range(50)]
+    seen = json.dumps({"partial_unexpected_list": [1], "partial_unexpected_index_list": rows})
+    (one,) = stage_verdicts("joined", "gate", 9, [result(0, False, result=seen)], {}).expectations
+    (sample,) = one.outcomes[0].samples
+    assert (len(sample.rows), sample.rows[1]) == (MOST_VALUES, {"id": "1", "note": "x" * 80})
+
+
 @pytest.mark.parametrize("text", ["", "{}", '{"partial_unexpected_list": null}', '{"observed_value": 3}'])
 def test_results_need_not_have_samples(text):
     (one,) = stage_verdicts("joined", "gate", 9, [result(0, False, result=text)], {}).expectations

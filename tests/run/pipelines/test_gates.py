@@ -9,6 +9,7 @@ import pytest
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
 from stagehold.errors import GateBlocked, GateErrored
+from stagehold.gates.verdict_pages import render_page, site_of, write_docs
 from stagehold.model.standing import PartitionState
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
@@ -20,6 +21,13 @@ from stagehold import stage
 @stage
 def numbers(ctx, source):
     return source
+
+
+@stage
+def people(ctx, source):
+    from pyspark.sql import functions as F
+
+    return source.withColumn("email", F.concat(F.lit("anna-"), "number")).withColumn("age", F.col("number") - 60)
 """
 OWN = """\
 from great_expectations import ExpectationSuite
@@ -114,3 +122,42 @@ def test_a_warning_blocks_nothing_and_is_told_once_for_a_wave(project, tmp_path,
     assert (
         told.count(f"numbers[2-3] does not meet expect_column_values_to_be_between(number, max_value=60): {seen}") == 1
     )
+
+
+PRIVATE = """\
+suite: private
+samples: {keys: [number], mask: [email], rows: 2}
+expectations:
+  - {type: expect_column_values_to_match_regex, column: email, regex: "^bert"}
+  - {type: expect_column_most_common_value_to_be_in_set, column: email, value_set: [bert], severity: warning}
+  - {type: expect_column_values_to_be_between, column: age, min_value: 0}
+  - {type: unexpected_rows_expectation, unexpected_rows_query: "SELECT * FROM {batch} WHERE number < 5"}
+"""
+
+
+def test_refused_rows_are_told_by_their_keys_and_masked_values_are_nowhere(project, tmp_path, capsys):
+    """But in the data itself: its files, and what its table's log says of them."""
+    (tmp_path / "private.yaml").write_text(PRIVATE)
+    pipeline = project.pipeline("gated", {"people": {"source": NUMBERS, "gate": "private"}})
+    with pytest.raises(GateBlocked) as raised:
+        project.run(pipeline, "r", INTERVAL)
+    with project.ledger() as ledger:
+        records = ledger.partitions.newest_of("gated", INTERVAL)["people"]
+        results = ledger.gates.newest(records[0].cell)
+    of_age = {one.partition: one.observed for one in results if "(age" in one.expectation}
+    assert of_age[0] == f"{ROWS} of {ROWS} unexpected, such as -60 (number=0), -59 (number=1)"
+    assert of_age[3] == f"0 of {ROWS} unexpected"
+    of_email = {one.observed for one in results if one.expectation.startswith("expect_column_values_to_match")}
+    assert of_email == {f"{ROWS} of {ROWS} unexpected"}
+    assert {one.observed for one in results if "most_common" in one.expectation} == {"not shown: email is masked"}
+    site = site_of("gated", INTERVAL, {"people": results}, {})
+    write_docs(site, project.settings.lake_uri)
+    pages = [render_page(page, site) for page in site.pages]
+    assert any("Rows that do not meet" in page and "<td>-60<td>0" in page for page in pages)
+    told = capsys.readouterr()
+    assert "anna-" not in told.out + told.err + str(raised.value) + "".join(pages)
+    data = (".parquet", ".crc")
+    files = [one for one in tmp_path.rglob("*") if one.is_file() and "_delta_log" not in one.parts]
+    others = [one for one in files if one.suffix not in data and one.name != f"{tmp_path.name}.py"]
+    assert any(one.suffix == ".db" for one in others)
+    assert [one for one in others if b"anna-" in one.read_bytes() and one.suffix != ".pyc"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from stagehold.airflow.answering.response_model import ResponseModel
@@ -48,11 +49,14 @@ class WordTold(ResponseModel):
 
 
 class SeenSample(ResponseModel):
-    """What an expectation saw in one partition; ``values`` are examples of what it did not expect."""
+    """What an expectation saw in one partition; ``values`` are examples of what it did not expect. If the suite names
+    keys, ``rows`` are examples of rows, by column.
+    """
 
     partition: int
     observed: str
     values: tuple[str, ...]
+    rows: tuple[Mapping[str, str], ...] = ()
 
 
 class OutcomeGroup(ResponseModel):

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from statistics import median
 from typing import Any
 
@@ -16,7 +17,7 @@ from stagehold.airflow.run_page.gate_responses import (
     SeenSample,
     StageVerdicts,
 )
-from stagehold.gates.verdicts import Outcome, Waived, outcome_of
+from stagehold.gates.verdicts import ROWS, Outcome, Waived, outcome_of
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult
@@ -69,7 +70,13 @@ def _groups(results: Sequence[GateResult], waived: Waived) -> Iterator[OutcomeGr
 def _sample(result: GateResult) -> SeenSample:
     seen: Mapping[str, Any] = json.loads(result.result) if result.result else {}
     values = dict.fromkeys(str(value)[:LONGEST_VALUE] for value in seen.get(VALUES) or ())
-    return SeenSample(partition=result.partition, observed=result.observed, values=tuple(values)[:MOST_VALUES])
+    rows = ({name: str(value)[:LONGEST_VALUE] for name, value in row.items()} for row in seen.get(ROWS) or ())
+    return SeenSample(
+        partition=result.partition,
+        observed=result.observed,
+        values=tuple(values)[:MOST_VALUES],
+        rows=tuple(islice(rows, MOST_VALUES)),
+    )
 
 
 MOST_INTERVALS = 14

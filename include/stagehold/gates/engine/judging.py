@@ -14,11 +14,13 @@ from great_expectations.validator.metric_configuration import MetricConfiguratio
 from great_expectations.validator.validation_graph import ValidationGraph
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import functions as F
+from pyspark.sql.window import Window
 
 from stagehold.gates.engine.asked_partitions import Calls, require_of_suite
 from stagehold.gates.engine.grouped_frame import GroupedFrame
 from stagehold.gates.engine.internals import verdict
 from stagehold.gates.engine.metrics import BATCH, Metrics, engine_of
+from stagehold.lake.store.columns import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,6 +119,30 @@ def _of_batch(expectation: Expectation) -> Expectation:
     configuration = expectation.configuration
     configuration.kwargs["batch_id"] = BATCH
     return configuration.to_domain_obj()
+
+
+def sampled_rows(
+    frame: GroupedFrame, expectation: Expectation, columns: Sequence[str], most: int
+) -> Mapping[int, Sequence[Mapping[str, Any]]]:
+    """These columns of at most so many rows of each partition of the frame that an expectation does not expect; those
+    with the lowest values come first, so that whoever asks again is told the same.
+
+    :raises NotOfRows: it is about a whole partition.
+    """
+    rows, partition = unexpected_rows(frame, expectation), frame.partitions.column
+    whole = [quoted(column) if column in rows.columns else column for column in columns]  # others are parts of one
+    named = [F.col(column).alias(str(at)) for at, column in enumerate(whole)]
+    order = Window.partitionBy(partition).orderBy(*map(str, range(len(columns))))
+    told = rows.select(partition, *named).withColumn(UNEXPECTED, F.row_number().over(order))
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for number, *values, _ in told.filter(F.col(UNEXPECTED) <= most).orderBy(partition, UNEXPECTED).collect():
+        found.setdefault(number, []).append(dict(zip(columns, map(_plain, values), strict=True)))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row as JSON can have it."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 class NotOfRows(Exception):

@@ -5,7 +5,7 @@ import { docsUrl, fetchGates, fetchHistory } from "../api.js";
 import { ObservedChart } from "../chart.js";
 import { clock, OUTCOMES, plural } from "../formats.js";
 import { useAnswer } from "../server_hooks.js";
-import { Card, CodeBlock, Expectation, html, Loading, Muted, Pressable, Problem, Tag } from "../ui.js";
+import { Card, CodeBlock, Columns, Expectation, html, Loading, Muted, Pressable, Problem, Tag } from "../ui.js";
 import { has, ranges, waiverText, WHOLE } from "./run_texts.js";
 
 const { useState } = globalThis.React;
@@ -84,11 +84,21 @@ function Counts({ stage, one }) {
     <//>`;
 }
 
+/** @param {{ rows: Record<string, string>[] }} props */
+const SampleRows = ({ rows }) => html`
+  <${Box} bg="bg" borderRadius="sm" borderWidth="1px" data-testid="sample-rows" mt="1">
+    <${Columns} names=${Object.keys(rows[0])} rows=${rows.map((row) => Object.values(row))} />
+  <//>`;
+
 /** @param {{ stage: string, sample: Api.SeenSample }} props */
 const Sample = ({ stage, sample }) => html`
   <${Box} mt="1">
     <${Text}>${stage}[${ranges([[sample.partition, sample.partition]])}]: got ${sample.observed}<//>
-    ${sample.values.length > 0 && html`<${CodeBlock}>${sample.values.join("\n")}<//>`}
+    ${
+      (sample.rows ?? []).length > 0
+        ? html`<${SampleRows} rows=${sample.rows ?? []} />`
+        : sample.values.length > 0 && html`<${CodeBlock}>${sample.values.join("\n")}<//>`
+    }
   <//>`;
 
 /** @param {{ stage: string, group: Api.OutcomeGroup }} props */

@@ -734,6 +734,7 @@ declare namespace Api {
     partition: number;
     observed: string;
     values: string[];
+    rows: Record<string, string>[];
   }
 
   type Severity = "critical" | "warning" | "info";
