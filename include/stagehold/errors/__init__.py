@@ -59,6 +59,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- RowsUnaccounted          rows that were set aside and the others are not as many as there were
     |   +-- GateErrored              a gate could not be judged, so it said neither yes nor no
     |   +-- SuiteModuleUnusable      a module that defines expectations of a suite cannot be imported
+    |   +-- DocsNotWritten           pages of what gates said could not be written
+    |   +-- NothingJudged            no gate has judged anything that pages could be made of
     +-- LakeError                    a table of the lake does not take or does not have the data
     |   +-- TableSchemaConflict      a published table cannot take the columns a stage now has
     |   +-- TableChanged             somebody else removed rows from a published table

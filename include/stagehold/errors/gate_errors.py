@@ -61,3 +61,26 @@ class SuiteModuleUnusable(GateError, Terminal):
             "Nothing of this wave was published; what was recorded before stays safe to read. Mend the module, then "
             "run `stagehold resume`."
         )
+
+
+class DocsNotWritten(GateError):
+    """Pages of what gates said could not be written."""
+
+    def __init__(self, pipeline: str, interval: str, said: str) -> None:
+        self.pipeline, self.interval, self.said = pipeline, interval, said
+        last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
+        super().__init__(
+            f"The pages of Great Expectations of {pipeline} for {interval} were not written: {last}\n"
+            "What the gates said is on record as ever. `stagehold gates RUN --docs` writes them from a shell."
+        )
+
+
+class NothingJudged(GateError):
+    """There is nothing to write pages of."""
+
+    def __init__(self, pipeline: str, interval: str) -> None:
+        self.pipeline, self.interval = pipeline, interval
+        super().__init__(
+            f"No gate has judged anything of {pipeline} for {interval}, so there is nothing to make pages of. Run it, "
+            "or give a stage a `gate`."
+        )

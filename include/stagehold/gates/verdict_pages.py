@@ -11,13 +11,17 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from stagehold.errors import DocsNotWritten
 from stagehold.gates.verdicts import ROWS, Outcome, Waived, outcome_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root, path_safe
@@ -149,6 +153,35 @@ def write_docs(site: DocSite, lake_uri: str) -> str:
     for name, text in pages.items():
         files.create(name, text.encode())
     return f"{uri}/{INDEX}"
+
+
+APART = """
+import pickle, sys
+from stagehold.gates.verdict_pages import write_docs
+write_docs(*pickle.load(sys.stdin.buffer))
+"""
+MOST_SECONDS = 300  # to write all pages
+
+
+def write_docs_apart(site: DocSite, lake_uri: str) -> None:
+    """The same in a process of its own, for one that goes on: Great Expectations takes hundreds of megabytes.
+
+    :raises DocsNotWritten: with the last line of what that process said.
+    """
+    paths = os.pathsep.join(filter(None, sys.path))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", APART],
+            input=pickle.dumps((site, lake_uri)),
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            timeout=MOST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DocsNotWritten(site.pipeline, site.interval, f"it took more than {MOST_SECONDS} seconds") from error
+    if done.returncode:
+        raise DocsNotWritten(site.pipeline, site.interval, done.stderr.decode(errors="replace"))
 
 
 def read_page(name: str, lake_uri: str, pipeline: str, interval: str) -> bytes | None:

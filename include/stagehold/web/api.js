@@ -185,6 +185,9 @@ export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "time
 /** @type {(dagId: string, runId: string) => string} */
 export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
 
+/** @type {(dagId: string, runId: string) => Promise<Api.DocsMade>} */
+export const makeDocs = (dagId, runId) => post(runUrl(dagId, runId, "docs"), {});
+
 // What Resume would do.
 /** @type {(dagId: string, runId: string) => Promise<Api.ResumePreview>} */
 export const fetchResumePreview = (dagId, runId) => call(runUrl(dagId, runId, "plan"));

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe, publish
 
+from stagehold.airflow.telling.untold import note_untold, untold
 from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
@@ -284,7 +285,7 @@ def write_pages(run: HalfDone) -> None:
 def test_pages_are_served_as_they_were_written_and_can_do_nothing(api, bearer, refused_run):
     headers = bearer("viewer")
     missing = api.get(f"{refused_run.url}/docs/index.html", headers=headers)
-    assert (missing.status_code, "stagehold gates RUN --docs" in missing.json()["detail"]) == (404, True)
+    assert (missing.status_code, "The card Gates of the run's page makes" in missing.json()["detail"]) == (404, True)
     write_pages(refused_run)
     answer = api.get(f"{refused_run.url}/docs/0.html", headers=headers)
     assert (answer.status_code, answer.content) == (200, b"<p>one")
@@ -320,3 +321,49 @@ def test_nothing_but_pages_is_served(api, bearer, refused_run, path):
     )
     answer = api.get(f"{refused_run.url}/docs/{path}", headers=bearer("admin"))
     assert (answer.status_code, b"secret" in answer.content) == (404, False)
+
+
+@pytest.mark.parametrize(("role", "code"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 403), (None, 403)])
+def test_pages_are_made_by_who_may_change_the_run_and_read_by_who_may_see_it(api, bearer, refused_run, role, code):
+    answer = api.post(f"{refused_run.url}/docs", headers=bearer(role), json={})
+    assert answer.status_code == code, answer.text
+    there = api.get(f"{refused_run.url}/docs/index.html", headers=bearer("viewer"))
+    assert there.status_code == (200 if code == 200 else 404)
+    if code == 200:
+        pages = answer.json()["pages"]
+        assert pages == there.text.count('<tr><td><a href="') > 0
+        page = api.get(f"{refused_run.url}/docs/{pages - 1}.html", headers=bearer("viewer"))
+        assert NULLS.partition("(")[0] in page.text
+        assert api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()["docs"] is True
+
+
+def test_pages_are_not_made_twice_at_once_nor_for_another_site_nor_of_nothing(api, bearer, refused_run, half_done):
+    headers = bearer("admin")
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        lease = ledger.leases.acquire(f"docs of {refused_run.dag_id}/{refused_run.run_id}", "ann", 60)
+        busy = api.post(f"{refused_run.url}/docs", headers=headers, json={})
+        ledger.leases.release(lease)
+    assert (busy.status_code, "ann" in busy.text) == (409, True)
+    away = api.post(f"{refused_run.url}/docs", headers={**headers, "Origin": "https://elsewhere.example"}, json={})
+    assert away.status_code == 403
+    nothing = api.post(f"{half_done.url}/docs", headers=headers, json={})
+    assert (nothing.status_code, "nothing to make pages of" in nothing.text) == (409, True)
+
+
+def test_why_pages_could_not_be_made_is_told(api, bearer, refused_run, monkeypatch):
+    monkeypatch.setattr("stagehold.gates.verdict_pages.APART", "raise OSError('the lake is full')")
+    answer = api.post(f"{refused_run.url}/docs", headers=bearer("admin"), json={})
+    assert (answer.status_code, "OSError: the lake is full" in answer.text) == (409, True)
+
+
+def test_whom_nobody_could_tell_of_the_run_is_said_on_its_page(api, bearer, refused_run):
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        found = [
+            untold("OpenLineage, of orders", TimeoutError("no answer from https://bob:pw@lineage.example/api?k=v"))
+        ]
+        note_untold(f"{refused_run.dag_id}/{refused_run.run_id}", found, ledger)
+    (line,) = shown(api, bearer, refused_run)["untold"]
+    assert line["of"] == "OpenLineage, of orders"
+    assert line["text"] == "TimeoutError: no answer from https://lineage.example/..."
+    lines = api.get(f"{refused_run.url}/timeline", headers=bearer("viewer")).json()["lines"]
+    assert [one["text"] for one in lines if one["of"] == line["of"]] == [f"untold: {line['text']}"]

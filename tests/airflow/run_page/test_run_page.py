@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.airflow.made_runs import (
     FAILURE,
+    NULLS,
     SPLITS,
     begin_attempt,
     end_dag_run,
@@ -22,11 +24,15 @@ from tests.airflow.made_runs import (
 )
 
 from stagehold.airflow.run_page import stage_cells
+from stagehold.airflow.telling.untold import note_untold, untold
 from stagehold.gates.verdict_pages import docs_uri
+from stagehold.gates.verdicts import ROWS
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import Cell, GateResult
 from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import load_settings
+from stagehold.spec.loading.loader import find_pipeline
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
@@ -281,6 +287,56 @@ def test_what_a_gate_saw_and_observed_before_is_shown_on_a_click(page, refused_r
     expect(lines.nth(0).locator("[data-outcome=waived]")).to_have_count(1)
     page.get_by_test_id("gates-toggle").click()
     expect(lines).to_have_count(0)
+
+
+def test_pages_of_great_expectations_are_made_and_opened_from_the_card(page, refused_run):
+    open_run(page, refused_run)
+    card = page.get_by_test_id("docs")
+    card.get_by_role("button", name="Make pages of Great Expectations").click()
+    expect(card.get_by_role("status")).to_contain_text("Made 2 pages", timeout=60_000)
+    with page.context.expect_page() as opened:
+        card.get_by_role("link", name="Pages of Great Expectations").click()
+    docs = opened.value
+    expect(docs.get_by_role("heading", level=1)).to_contain_text(f"for {refused_run.run_id}")
+    docs.get_by_role("link", name="shipping_priority").first.click()
+    expect(docs.locator("main")).to_contain_text("revenue")
+    page.reload()
+    expect(card.get_by_role("button", name="Make the pages anew")).to_be_visible()
+
+
+@pytest.mark.parametrize("page", ["viewer"], indirect=True)
+def test_a_viewer_makes_no_pages(page, refused_run):
+    open_run(page, refused_run)
+    expect(page.get_by_test_id("docs")).to_contain_text("stagehold gates RUN --docs")
+    expect(page.get_by_test_id("docs").get_by_role("button")).to_have_count(0)
+
+
+def test_refused_rows_are_shown_by_their_keys(page, refused_run):
+    settings = load_settings()
+    stage = find_pipeline(refused_run.dag_id, settings).stage("shipping_priority")
+    rows = [{"o_orderkey": 17, "revenue": None}, {"o_orderkey": 23, "revenue": None}]
+    seen, cell = json.dumps({ROWS: rows}), Cell(refused_run.dag_id, stage.id, refused_run.run_id)
+    said = "2 of 100 unexpected, such as None (o_orderkey=17)"
+    now = datetime.now(UTC)
+    with Ledger.open(settings.ledger_url) as ledger:
+        ledger.gates.record([GateResult(cell, 3, "again", "made", NULLS, False, said, now, result=seen)])
+    open_run(page, refused_run)
+    line = page.get_by_test_id("gate-shipping_priority").get_by_test_id("verdicts").nth(0)
+    line.get_by_role("button").click()
+    table = line.get_by_test_id("sample-rows")
+    expect(table.get_by_role("row")).to_have_count(3)
+    expect(table.get_by_role("row").nth(0)).to_contain_text("o_orderkey")
+    expect(table.get_by_role("row").nth(2)).to_contain_text("23")
+    expect(line).to_contain_text(said)
+
+
+def test_whom_nobody_could_tell_of_a_run_is_said_at_its_top(page, refused_run):
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        failed = untold("notifier pager:Pager of on_failure", ConnectionError("nobody answers"))
+        note_untold(f"{refused_run.dag_id}/{refused_run.run_id}", [failed], ledger)
+    open_run(page, refused_run)
+    told = page.get_by_test_id("untold")
+    expect(told).to_contain_text("notifier pager:Pager of on_failure: ConnectionError: nobody answers")
 
 
 def test_pages_of_great_expectations_are_read_from_the_card_and_can_load_nothing(page, refused_run):

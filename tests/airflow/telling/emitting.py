@@ -82,7 +82,8 @@ def main(folder: Path) -> None:
             + [verdict(number, "few(rows)", Severity.WARNING, passed=number == 0) for number in (0, 1)]
         )
         for work in work_since(datetime.min.replace(tzinfo=UTC), task, ledger):
-            emit_lineage(work, task, ledger, project.settings, instance)
+            failed = emit_lineage(work, task, ledger, project.settings, instance)
+            print(f"not told: {failed.whom}: {failed.why}" if failed else "told")
     print(sorted({name.partition(".")[0] for name in sys.modules} & {"openlineage"}))
 
 

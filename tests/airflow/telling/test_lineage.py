@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +42,7 @@ def emitted(tmp_path: Path, *paths: str, **environment: str) -> str:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
+    return done.stdout
 
 
 def test_a_computed_stage_is_one_event_with_what_gates_said_of_its_data(airflow_home, provider, tmp_path):
@@ -69,9 +70,18 @@ def test_a_computed_stage_is_one_event_with_what_gates_said_of_its_data(airflow_
     assert (said[0]["actual"], said[0]["description"]) == ("12", "not met by partition(s) 1")
 
 
+def test_a_transport_that_fails_is_told_and_fails_nothing(airflow_home, provider, tmp_path):
+    with socket.socket() as nobody:  # who listens there
+        nobody.bind(("127.0.0.1", 0))
+        host = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        settings = {"type": "http", "url": host, "retry": {"total": 0}, "timeout": 2}
+        told = emitted(tmp_path, str(provider), AIRFLOW__OPENLINEAGE__TRANSPORT=json.dumps(settings))
+    assert "not told: OpenLineage, of totals: ConnectionError: " in told
+
+
 def test_without_a_transport_nothing_is_sent(airflow_home, provider, tmp_path):
-    assert "openlineage" in emitted(tmp_path, str(provider))
+    assert "openlineage" in emitted(tmp_path, str(provider)).splitlines()[-1]
 
 
 def test_without_the_provider_nothing_of_it_is_imported(airflow_home, tmp_path):
-    assert "openlineage" not in emitted(tmp_path)
+    assert "openlineage" not in emitted(tmp_path).splitlines()[-1]

@@ -9,6 +9,7 @@ from tests.airflow.telling.test_news import news
 from tests.spec.samples import VALID, Project
 
 from stagehold.errors.spec_errors import InvalidSpec
+from stagehold.ledger.ledger import Ledger
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import Hook
 
@@ -39,7 +40,11 @@ def test_one_that_raises_is_logged_and_the_next_is_told_all_the_same(airflow_hom
 
     told = news(Hook.ON_FAILURE)
     pipeline = declared(tmp_path, to_file(tmp_path / "no", "RaisingNotifier"), to_file(tmp_path / "notes"))
-    notify(pipeline, told, {})
+    (failed,) = notify(pipeline, told, {})
+    assert (failed.whom, failed.why) == (
+        f"notifier {NOTES}:RaisingNotifier of on_failure",
+        "RuntimeError: the pager is out of order",
+    )
     assert (tmp_path / "notes").read_text() == f"{told.message}\n"
     assert f"on_failure of revenue: notifier {NOTES}:RaisingNotifier failed" in caplog.text
     assert "the pager is out of order" in caplog.text
@@ -50,6 +55,38 @@ def test_others_hooks_are_not_called(airflow_home, tmp_path):
 
     notify(declared(tmp_path, to_file(tmp_path / "notes")), news(Hook.ON_RESUME), {})
     assert not (tmp_path / "notes").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", "OSError"),
+        ("first\nsecond", "OSError: first"),
+        ("400 of https://hooks.slack.com/services/T0/B0/xyz?a=b", "OSError: 400 of https://hooks.slack.com/..."),
+        ("Max retries exceeded with url: /services/T0/xyz (x)", "OSError: Max retries exceeded with url: ... (x)"),
+        ("at 'http://me:pw@host:80/p' it", "OSError: at 'http://host:80/...' it"),
+    ],
+)
+def test_why_somebody_was_not_told_has_no_path_of_an_address(airflow_home, said, told):
+    from stagehold.airflow.telling.untold import untold
+
+    assert untold("x", OSError(said)).why == told
+
+
+def test_a_notifier_that_fails_when_a_run_has_failed_is_on_record_of_the_run(airflow_home, tmp_path, monkeypatch):
+    from airflow.sdk import DAG
+
+    from stagehold.airflow.telling.ends import failure_callback
+    from stagehold.airflow.telling.untold import UNTOLD
+
+    monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    callback = failure_callback(declared(tmp_path, to_file(tmp_path / "no", "RaisingNotifier")))
+    callback({"dag": DAG("revenue", schedule=None), "run_id": "manual__1", "reason": "task_failure"})
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        (event,) = ledger.events.of_kind("revenue/manual__1", UNTOLD)
+    assert event.subject == f"notifier {NOTES}:RaisingNotifier of on_failure"
+    assert event.text == "RuntimeError: the pager is out of order"
 
 
 @pytest.mark.parametrize(

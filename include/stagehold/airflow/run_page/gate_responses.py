@@ -129,3 +129,9 @@ class WaiveAnswer(ResponseModel):
     expectation: str
     partitions: Ranges
     waiver: WaiverTold
+
+
+class DocsMade(ResponseModel):
+    """So many pages of Great Expectations were written, with an index before them."""
+
+    pages: int

@@ -18,6 +18,7 @@ from stagehold.airflow.answering.api_server import answering, server_ledger
 from stagehold.airflow.answering.rights import Right, require_right
 from stagehold.airflow.run_page.gate_failures import waiver_told, words_told
 from stagehold.airflow.run_page.gate_responses import (
+    DocsMade,
     ObservedHistory,
     RunVerdicts,
     StageVerdicts,
@@ -25,13 +26,15 @@ from stagehold.airflow.run_page.gate_responses import (
 )
 from stagehold.airflow.run_page.verdict_answers import last_intervals, observed_points, stage_verdicts
 from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
+from stagehold.errors.gate_errors import NothingJudged
 from stagehold.errors.request_errors import InvalidArgument, UnknownName
-from stagehold.gates.verdict_pages import POLICY, have_docs, read_page
+from stagehold.gates.verdict_pages import MOST_SECONDS, POLICY, have_docs, read_page, write_docs_apart
 from stagehold.gates.verdicts import waived_in
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, RefusedData, Waiver
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
+from stagehold.run.intervals.verdict_site import verdict_site
 from stagehold.run.planning.acceptance import newest_verdict, said_waivers
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
@@ -40,7 +43,10 @@ LONGEST_REASON = 1000  # letters
 MOST_RANGES = 1000
 MOST_PARTITION = 1_000_000  # the highest number that may be named
 
-NO_PAGE = "There is no such page. `stagehold gates RUN --docs` writes those of a run's interval."
+NO_PAGE = (
+    "There is no such page. The card Gates of the run's page makes those of its interval, as does `stagehold gates RUN "
+    "--docs`."
+)
 # As strict as the page's own: what data and suites say is shown, and can do nothing with the reader's cookie.
 PAGE_HEADERS = {
     "Cache-Control": "no-store",
@@ -106,11 +112,30 @@ def show_gates(run: GatedRunDep) -> RunVerdicts:
 
 @router.get("/docs/{page}", dependencies=[MAY_SEE_RUN])
 def show_page(page: str, run: GatedRunDep) -> Response:
-    """A page that `stagehold gates RUN --docs` wrote for the run's interval."""
+    """A page that was made for the run's interval."""
     found = read_page(page, run.settings.lake_uri, run.request.pipeline.name, run.request.interval)
     if found is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, NO_PAGE)
     return Response(found, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
+
+
+@router.post("/docs", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+def make_docs(run: GatedRunDep, user: GetUserDep) -> DocsMade:
+    """Write what the gates said as pages of Great Expectations, in place of those that are there. It takes some
+    seconds; of several who ask at once one does it, and the others are refused.
+    """
+    pipeline, interval = run.request.pipeline.name, run.request.interval
+    with answering():
+        site = verdict_site(pipeline, interval, run.ledger, run.settings)
+        if not site.pages:
+            raise NothingJudged(pipeline, interval)
+        lease = run.ledger.leases.acquire(f"docs of {pipeline}/{interval}", user.get_name(), MOST_SECONDS)
+        try:
+            write_docs_apart(site, run.settings.lake_uri)
+        finally:
+            run.ledger.leases.release(lease)
+        log.info("%s has pages of Great Expectations made of %s for %s", user.get_name(), pipeline, interval)
+        return DocsMade(pages=len(site.pages))
 
 
 @router.get("/gates/history", dependencies=[MAY_SEE_RUN])

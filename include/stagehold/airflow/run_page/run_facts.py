@@ -44,7 +44,7 @@ class RunFacts(ResumeFacts):
     far as they are in force, by the names of stages; so are ``past_waivers``, which are not, or took others back.
     ``lost`` are the attempts that ended without a word, by id.
     ``ledger_state`` is the run's in the ledger, which tells suspended and cancelled runs from failed ones; None before
-    it has begun.
+    it has begun. ``untold`` tells who could not be told of the run.
     """
 
     recorded: Mapping[str, tuple[PartitionRecord, ...]]
@@ -57,6 +57,7 @@ class RunFacts(ResumeFacts):
     ledger_state: RunState | None = None
     looked: Looked = AS_RECORDED
     lost: Mapping[str, Loss] = field(default_factory=dict)
+    untold: Sequence[Event] = ()
 
     @property
     def suspended(self) -> bool:

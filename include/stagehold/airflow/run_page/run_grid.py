@@ -45,6 +45,7 @@ NOT_ALLOWED = (
 )
 NOT_PLANNED = "What a resume would do is being worked out."
 MOST_RUNS = 5  # other runs that are named
+MOST_UNTOLD = 20  # failures to tell somebody of it, the newest
 MOST_LINES = 500  # of a run's history: the newest
 
 RunPage = tuple[RunGrid, Mapping[str, PackedCells]]
@@ -148,6 +149,9 @@ def _grid(facts: RunFacts, shown: Sequence[tuple[StageRow, Sequence[PartitionCel
         may_waive=False,
         unmet=sum(map(len, facts.gate_failures.values())),
         looked=facts.looked,
+        untold=tuple(
+            HistoryLine(at=one.recorded_at, of=one.subject, text=one.text) for one in facts.untold[-MOST_UNTOLD:]
+        ),
     )
     return grid.model_copy(update={"headline": _headline(dag_run, grid)})
 

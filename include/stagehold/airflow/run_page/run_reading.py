@@ -11,6 +11,7 @@ from stagehold.airflow.answering.response_model import found_now
 from stagehold.airflow.run_page.run_facts import RESUMED, ResumeFacts, RunFacts
 from stagehold.airflow.run_page.run_responses import RestoredFrom, Snapshot
 from stagehold.airflow.runs.dag_runs import StageholdDagRun, read_dag_run
+from stagehold.airflow.telling.untold import UNTOLD
 from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import RestoreUnderWay, UnknownName
 from stagehold.errors.spec_errors import CodeUnusable
@@ -100,6 +101,7 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         past_waivers=words.past,
         ledger_state=_ledger_state(request.run_id, ledger),
         looked=looked,
+        untold=ledger.events.of_kind(request.run_id, UNTOLD),
     )
 
 

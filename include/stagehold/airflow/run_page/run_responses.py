@@ -214,12 +214,21 @@ class RestoredFrom(ResponseModel):
     problem: str | None = None
 
 
+class HistoryLine(ResponseModel):
+    """A change of the run or of an attempt, or an event; ``of`` says of what."""
+
+    at: datetime
+    of: str
+    text: str
+
+
 class RunGrid(ResponseModel):
     """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change``
     says whether its reader may resume it or waive something, ``unmet`` how many verdicts of its gates say no, of
     whatever severity. ``whole`` is said of what is on record, whether or not it runs again. Of a run with very many
     partitions the first answer is not ``planned``: it has no stages, and no word about a resume; nor is an answer of a
-    run whose lake cannot be looked into, which ``looked`` says.
+    run whose lake cannot be looked into, which ``looked`` says. ``untold`` are the newest failures to tell somebody of
+    the run: a notifier's, or of lineage.
     """
 
     dag_id: str
@@ -248,14 +257,7 @@ class RunGrid(ResponseModel):
     may_waive: bool
     unmet: int
     looked: Looked
-
-
-class HistoryLine(ResponseModel):
-    """A change of the run or of an attempt, or an event; ``of`` says of what."""
-
-    at: datetime
-    of: str
-    text: str
+    untold: tuple[HistoryLine, ...] = ()
 
 
 class RunHistory(ResponseModel):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from stagehold.airflow.telling.news import RunNews
+    from stagehold.airflow.telling.untold import Untold
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,20 @@ class RunFailed:
     def __call__(self, context: Context) -> None:
         from stagehold.airflow.telling.notifying import notify
 
-        notify(self.pipeline, self._news(context["dag"].dag_id, context["run_id"]), context)
+        news = self._news(context["dag"].dag_id, context["run_id"])
+        failed = notify(self.pipeline, news, context)
+        if failed:
+            self._note(news.run_id, failed)
+
+    def _note(self, run_id: str, failed: Iterable[Untold]) -> None:
+        from stagehold.airflow.telling.untold import note_untold
+        from stagehold.chronicle.chronicle import open_ledger
+
+        try:
+            with open_ledger(load_settings(project=self.project)) as ledger:
+                note_untold(run_id, failed, ledger)
+        except StageholdError:
+            log.exception("it is not on record who was not told of %s", run_id)
 
     def _news(self, dag_id: str, airflow_run_id: str) -> RunNews:
         """News of the failure. Of a run that is not in the ledger, or while that is away, only that it failed."""

@@ -40,10 +40,33 @@ class StageRunFacet(RunFacet):  # type: ignore[misc]
     waves: int
 
 
-def emit(lineage: StageLineage, task_instance: Any) -> None:
-    """Send it by the provider's own transport, with its redaction; a transport that fails is logged by the provider."""
-    if not conf.is_disabled():
-        OpenLineageAdapter().emit(event_of(lineage, task_instance))
+class NotingClient:
+    """The provider's client. What its transport raises is kept, since the provider logs it and says nothing more."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.problem: Exception | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def emit(self, event: RunEvent) -> None:
+        try:
+            self._client.emit(event)
+        except Exception as error:
+            self.problem = error
+            raise
+
+
+def emit(lineage: StageLineage, task_instance: Any) -> Exception | None:
+    """Send it by the provider's own transport, with its redaction. What the transport raised, which the provider logs.
+    Of one that sends later, nobody knows.
+    """
+    if conf.is_disabled():
+        return None
+    client = NotingClient(OpenLineageAdapter().get_or_create_openlineage_client())
+    OpenLineageAdapter(client=client).emit(event_of(lineage, task_instance))
+    return client.problem
 
 
 def event_of(lineage: StageLineage, task_instance: Any) -> RunEvent:

@@ -1,4 +1,4 @@
-"""Calls a pipeline's notifiers. Whatever they do wrong is logged and harms nothing."""
+"""Calls a pipeline's notifiers. Whatever they do wrong is logged and told, and harms nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseNotifier
 
 from stagehold.airflow.telling.news import RunNews
+from stagehold.airflow.telling.untold import Untold, untold
 from stagehold.errors.spec_errors import InvalidSpec, SpecProblem
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration
@@ -23,13 +24,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def notify(pipeline: Pipeline, news: RunNews, context: Context | Mapping[str, Any]) -> None:
-    """Tell the notifiers of the news' hook, one after the other. They find the news in the context, as `stagehold`."""
+def notify(pipeline: Pipeline, news: RunNews, context: Context | Mapping[str, Any]) -> tuple[Untold, ...]:
+    """Tell the notifiers of the news' hook, one after the other; those that failed. They find the news in the context,
+    as `stagehold`.
+    """
+    failed: list[Untold] = []
     for place, declared in enumerate(getattr(pipeline, news.hook)):
         try:
             made = notifier_class(declared, pipeline, (news.hook.value, str(place)))(**deepcopy({**declared.arguments}))
             made({**context, "stagehold": news})
-        except Exception:
+        except Exception as error:
+            failed.append(untold(f"notifier {declared.notifier} of {news.hook}", error))
             log.exception(
                 "%s of %s: notifier %s failed, and %r was not told",
                 news.hook,
@@ -39,6 +44,7 @@ def notify(pipeline: Pipeline, news: RunNews, context: Context | Mapping[str, An
             )
         else:
             log.info("%s of %s: told %s", news.hook, pipeline, declared.notifier)
+    return tuple(failed)
 
 
 def notifier_class(declared: NotifierDeclaration, pipeline: Pipeline, path: tuple[str, ...]) -> type[BaseNotifier]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stagehold.airflow.telling.untold import Untold, untold
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from stagehold.airflow.telling.task_work import StageWork
     from stagehold.settings import Settings
 
+log = logging.getLogger(__name__)
 PROVIDER = "airflow.providers.openlineage"
 
 
@@ -39,13 +42,20 @@ class StageLineage:
     output: LineageData
 
 
-def emit_lineage(work: StageWork, task: RegionTask, ledger: Ledger, settings: Settings, task_instance: Any) -> None:
-    """One event; nothing, and nothing is imported, without the provider."""
+def emit_lineage(
+    work: StageWork, task: RegionTask, ledger: Ledger, settings: Settings, task_instance: Any
+) -> Untold | None:
+    """One event; nothing, and nothing is imported, without the provider. Says why nobody was told, if it failed."""
     if importlib.util.find_spec(PROVIDER) is None:
-        return
-    from stagehold.airflow.telling.lineage_event import emit
+        return None
+    try:
+        from stagehold.airflow.telling.lineage_event import emit
 
-    emit(stage_lineage(work, task, ledger, settings), task_instance)
+        problem = emit(stage_lineage(work, task, ledger, settings), task_instance)
+    except Exception as error:
+        log.exception("no lineage of %s was sent; the task goes on", work.stage.name)
+        problem = error
+    return None if problem is None else untold(f"OpenLineage, of {work.stage.name}", problem)
 
 
 def stage_lineage(work: StageWork, task: RegionTask, ledger: Ledger, settings: Settings) -> StageLineage:

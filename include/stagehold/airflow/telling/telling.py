@@ -17,6 +17,7 @@ from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset
 from stagehold.airflow.telling.stage_lineage import emit_lineage
 from stagehold.airflow.telling.task_work import Completion, StageWork, asset_facts, completion_by, work_since
+from stagehold.airflow.telling.untold import note_untold
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors.lease_errors import LeaseHeld
 from stagehold.errors.request_errors import UnknownName
@@ -32,6 +33,8 @@ from stagehold.spec.settings.airflow_settings import Hook
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from stagehold.airflow.telling.news import RunNews
 
 FIRST = 1  # the epoch of the first who ever had a lease
 
@@ -85,7 +88,10 @@ class Telling:
             return
         if was_resumed(ledger.transitions.of_run(request.run_id), life) and self._is_first(life, ledger):
             news = news_of_run(Hook.ON_RESUME, run, self.task.pipeline, ledger, self.settings, self.link)
-            notify(self.task.pipeline, news, self.context)
+            self._notify(news, ledger)
+
+    def _notify(self, news: RunNews, ledger: Ledger) -> None:
+        note_untold(news.run_id, notify(self.task.pipeline, news, self.context), ledger)
 
     def _is_first(self, life: datetime, ledger: Ledger) -> bool:
         """Whether this task tells of it: of those that start with the run, the one with the first lease."""
@@ -106,10 +112,10 @@ class Telling:
         judged = [one for work in work_since(self.began, self.task, ledger) for one in work.judged]
         run = ledger.runs.get(self.task.request.run_id)
         for news in news_of_gates(run, judged, self.task.pipeline, ledger, self.settings, self.link):
-            notify(self.task.pipeline, news, self.context)
+            self._notify(news, ledger)
         ended = [one for one in ledger.events.of_run(run.run_id) if one.kind == ENDED and one.recorded_at >= self.began]
         for news in news_of_ended_waivers(run, ended, self.task.pipeline, ledger, self.settings, self.link):
-            notify(self.task.pipeline, news, self.context)
+            self._notify(news, ledger)
 
     def _tell_computed(self, ledger: Ledger) -> None:
         """By the task with which its region is complete, of what the run computed since it was so before: tries before
@@ -121,7 +127,8 @@ class Telling:
         whole = replace(self.task, share=None)
         for work in work_since(completion.since, whole, ledger):
             if work.computed:
-                emit_lineage(work, self.task, ledger, self.settings, self.context["ti"])
+                failed = emit_lineage(work, self.task, ledger, self.settings, self.context["ti"])
+                note_untold(self.task.request.run_id, [failed] if failed else (), ledger)
                 if work.stage.output.table is not None:
                     self._add_event(work, work.stage.output.table, ledger)
 

@@ -16,6 +16,7 @@ from stagehold.model.records import Severity
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.gates.verdict_pages import DocSite
     from stagehold.gates.verdicts import Waived
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import GateResult, Run
@@ -71,14 +72,16 @@ class JudgedExpectation:
 def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, docs: WithDocs = False) -> None:
     """Show what the gates of a run's interval said, whichever run made or judged the data."""
     from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.run.intervals.verdict_site import verdict_site
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
         found = ledger.runs.get(run)
         every = list(judged_in(found, ledger, settings))
         marked = list(_marked(found, ledger))
+        site = verdict_site(found.pipeline, found.interval, ledger, settings) if docs and every else None
     judged = [expectation for expectation in every if expectation.failed or not failed]
-    pages = _write_docs(found, every, settings) if docs and every else None
+    pages = _write_docs(site, settings) if site else None
     if as_json:
         about: dict[str, Any] = {"run": found.run_id, "pipeline": found.pipeline, "interval": found.interval}
         about |= {"docs": pages} if pages else {}
@@ -126,17 +129,11 @@ def judged_in(run: Run, ledger: Ledger, settings: Settings) -> Iterator[JudgedEx
             yield _judged(stage, results, waived, published)
 
 
-def _write_docs(run: Run, judged: Sequence[JudgedExpectation], settings: Settings) -> str:
+def _write_docs(site: DocSite, settings: Settings) -> str:
     """Writes the pages, and says where the first one is."""
-    from stagehold.gates.verdict_pages import site_of, write_docs
+    from stagehold.gates.verdict_pages import write_docs
 
-    results: dict[str, list[GateResult]] = {}
-    for expectation in judged:
-        results.setdefault(expectation.stage, []).extend(expectation.results)
-    return write_docs(
-        site_of(run.pipeline, run.interval, results, {expectation.stage: expectation.waived for expectation in judged}),
-        settings.lake_uri,
-    )
+    return write_docs(site, settings.lake_uri)
 
 
 def _judged(stage: str, results: Sequence[GateResult], waived: Waived, published: frozenset[int]) -> JudgedExpectation:

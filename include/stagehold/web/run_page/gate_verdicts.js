@@ -1,11 +1,23 @@
 // @ts-check
 // What the gates said: for each stage expectations by partitions, and on a click what was seen.
 
-import { docsUrl, fetchGates, fetchHistory } from "../api.js";
+import { docsUrl, fetchGates, fetchHistory, makeDocs } from "../api.js";
 import { ObservedChart } from "../chart.js";
 import { clock, OUTCOMES, plural } from "../formats.js";
 import { useAnswer } from "../server_hooks.js";
-import { Card, CodeBlock, Columns, Expectation, html, Loading, Muted, Pressable, Problem, Tag } from "../ui.js";
+import {
+  Card,
+  CodeBlock,
+  Columns,
+  Expectation,
+  html,
+  Loading,
+  Muted,
+  Pressable,
+  Problem,
+  SmallButton,
+  Tag,
+} from "../ui.js";
 import { has, ranges, waiverText, WHOLE } from "./run_texts.js";
 
 const { useState } = globalThis.React;
@@ -185,19 +197,44 @@ function Stage({ grid, stage }) {
     <//>`;
 }
 
+// Data Docs, as Great Expectations makes them: to be read, and to be made by who may change the run.
 /** @param {{ grid: Api.RunGrid, found: Api.RunVerdicts }} props */
-const Docs = ({ grid, found }) => html`
-  <${Muted} data-testid="docs" fontSize="sm" px="4" py="3">
-    ${
-      found.docs
-        ? html`
-          <${Box} as="a" color="fg.info" href=${docsUrl(grid.dag_id, grid.run_id)} rel="noopener" target="_blank"
-            textDecoration="underline">
-            Pages of Great Expectations
-          <//>`
-        : "`stagehold gates RUN --docs` writes this as pages of Great Expectations, to be read here."
-    }
-  <//>`;
+function Docs({ grid, found }) {
+  const [made, setMade] = useState(/** @type {number | null} */ (null));
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
+  const make = async () => {
+    setBusy(true);
+    setProblem(null);
+    await makeDocs(grid.dag_id, grid.run_id).then(({ pages }) => setMade(pages), setProblem);
+    setBusy(false);
+  };
+  const there = found.docs || made !== null;
+  const judged = found.stages.some((stage) => stage.expectations.length > 0);
+  return html`
+    <${Box} data-testid="docs" fontSize="sm" px="4" py="3">
+      <${Flex} align="center" columnGap="4" rowGap="2" wrap="wrap">
+        ${
+          there &&
+          html`
+            <${Box} as="a" color="fg.info" href=${docsUrl(grid.dag_id, grid.run_id)} rel="noopener" target="_blank"
+              textDecoration="underline">
+              Pages of Great Expectations
+            <//>`
+        }
+        ${
+          grid.may_change && judged
+            ? html`
+              <${SmallButton} loading=${busy} onClick=${make}>
+                ${there ? "Make the pages anew" : "Make pages of Great Expectations"}
+              <//>`
+            : !there && html`<${Muted}>${"`stagehold gates RUN --docs` writes pages of Great Expectations."}<//>`
+        }
+        ${made !== null && !busy && html`<${Muted} role="status">Made ${plural(made, "page")} of what is said here.<//>`}
+      <//>
+      ${problem && html`<${Text} color="failed.fg" mt="2" role="alert">${problem.message}<//>`}
+    <//>`;
+}
 
 // What they said changes with the run; while it goes on, they are asked again when something new is not met.
 /** @param {Api.RunGrid} grid */

@@ -4,7 +4,7 @@
 
 import { refreshAirflow } from "../airflow_cache.js";
 import { fetchGrid } from "../api.js";
-import { plural } from "../formats.js";
+import { clock, plural } from "../formats.js";
 import { usePolled } from "../server_hooks.js";
 import { html, Nothing, Notice, Page } from "../ui.js";
 import { Attempts } from "./attempts.js";
@@ -57,6 +57,16 @@ function Waived({ answer: { stage, partitions, expectation, end } }) {
     <//>`;
 }
 
+// Notifiers and lineage that failed: that fails no run, so that nobody would see it.
+/** @param {{ lines: Api.HistoryLine[] }} props */
+const Untold = ({ lines }) =>
+  lines.length > 0 &&
+  html`
+    <${Notice} data-testid="untold" palette="warning" role="status">
+      <${Text} fontWeight="semibold">Not told of this run, since that failed:<//>
+      ${lines.map(({ at, of, text }) => html`<${Text} key="${at} ${of}">${clock(at)}, ${of}: ${text}<//>`)}
+    <//>`;
+
 /** @param {{ dagId: string, runId: string }} props */
 function RunPage({ dagId, runId }) {
   const ask = (/** @type {string | null} */ known) => fetchGrid(dagId, runId, known);
@@ -88,6 +98,7 @@ function RunPage({ dagId, runId }) {
       ${grid.looked.problem && html`<${Unseen} problem=${grid.looked.problem} />`}
       ${awaited(grid) && html`<${Unplanned} />`}
       <${Failures} ...${told} />
+      <${Untold} lines=${grid.untold ?? []} />
       ${grid.planned && html`<${PartitionGrid} ...${told} />`}
       <${Preview} grid=${grid} />
       <${Gates} grid=${grid} />

@@ -165,6 +165,10 @@ declare namespace Api {
     notes: string[];
   }
 
+  interface DocsMade {
+    pages: number;
+  }
+
   interface ExpectationRates {
     suite: string;
     expectation: string;
@@ -638,6 +642,7 @@ declare namespace Api {
     may_waive: boolean;
     unmet: number;
     looked: Looked;
+    untold: HistoryLine[];
   }
 
   interface RunHistory {
