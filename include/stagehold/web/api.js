@@ -186,7 +186,7 @@ export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "time
 export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
 
 /** @type {(dagId: string, runId: string) => Promise<Api.DocsMade>} */
-export const makeDocs = (dagId, runId) => post(runUrl(dagId, runId, "docs"), {});
+export const makeDocs = (dagId, runId) => post(runUrl(dagId, runId, "gates/docs"), {});
 
 // What Resume would do.
 /** @type {(dagId: string, runId: string) => Promise<Api.ResumePreview>} */

@@ -139,7 +139,8 @@ def test_who_let_it_through_is_named_when_the_word_has_ended():
     found = gate_failures("joined", "joined", [published], [], [], past=[waiver(0), TAKEN_BACK, waiver(1)])
     (one,) = found
     assert (one.standing, one.waiver) == (RefusalStanding.ENDED, None)
-    assert [(word.waived_by, word.reason, word.until) for word in one.past] == [
+    told = [word.waiver for word in one.past]
+    assert [(word.waived_by, word.reason, word.until) for word in told] == [
         ("ann", "known since March", None),
         ("bea", "a mistake", LATER),
     ]

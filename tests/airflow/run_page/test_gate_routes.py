@@ -196,7 +196,8 @@ def test_after_a_waiver_was_used_all_still_name_who_why_and_until_when(api, bear
     assert {one["waiver"]["until"] for one in nulls["words"][:2]} == {"2999-01-31T00:00:00Z"}
     failures = {one["standing"]: one for one in shown(api, bearer, refused_run)["gate_failures"]}
     assert failures["published"]["waiver"]["waived_by"] == "op user"
-    assert [one["waived_by"] for one in failures["ended"]["past"]] == ["op user", "user user"]
+    assert [one["waiver"]["waived_by"] for one in failures["ended"]["past"]] == ["op user", "user user"]
+    assert {tuple(map(tuple, one["partitions"])) for one in failures["ended"]["past"]} == {((4, 4),)}
     lines = api.get(f"{refused_run.url}/timeline", headers=bearer("viewer")).json()["lines"]
     words = [(one["of"], one["text"]) for one in lines if "waived" in one["text"]]
     assert words == [
@@ -247,7 +248,7 @@ def test_verdicts_are_told_in_ranges_with_what_is_waived_and_samples(api, bearer
         ("failed", 3, [[5, 7]]),
         ("waived", 2, [[3, 4]]),
     ]
-    assert nulls["outcomes"][0]["samples"][0] == {"partition": 5, "observed": SEEN, "values": ["-1", "-2"]}
+    assert nulls["outcomes"][0]["samples"][0] == {"partition": 5, "observed": SEEN, "values": ["-1", "-2"], "rows": []}
     assert (between["expectation"], between["judged"], between["numeric"]) == (RANGE, 1, False)
 
 
@@ -325,7 +326,7 @@ def test_nothing_but_pages_is_served(api, bearer, refused_run, path):
 
 @pytest.mark.parametrize(("role", "code"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 403), (None, 403)])
 def test_pages_are_made_by_who_may_change_the_run_and_read_by_who_may_see_it(api, bearer, refused_run, role, code):
-    answer = api.post(f"{refused_run.url}/docs", headers=bearer(role), json={})
+    answer = api.post(f"{refused_run.url}/gates/docs", headers=bearer(role), json={})
     assert answer.status_code == code, answer.text
     there = api.get(f"{refused_run.url}/docs/index.html", headers=bearer("viewer"))
     assert there.status_code == (200 if code == 200 else 404)
@@ -341,18 +342,20 @@ def test_pages_are_not_made_twice_at_once_nor_for_another_site_nor_of_nothing(ap
     headers = bearer("admin")
     with Ledger.open(load_settings().ledger_url) as ledger:
         lease = ledger.leases.acquire(f"docs of {refused_run.dag_id}/{refused_run.run_id}", "ann", 60)
-        busy = api.post(f"{refused_run.url}/docs", headers=headers, json={})
+        busy = api.post(f"{refused_run.url}/gates/docs", headers=headers, json={})
         ledger.leases.release(lease)
     assert (busy.status_code, "ann" in busy.text) == (409, True)
-    away = api.post(f"{refused_run.url}/docs", headers={**headers, "Origin": "https://elsewhere.example"}, json={})
+    away = api.post(
+        f"{refused_run.url}/gates/docs", headers={**headers, "Origin": "https://elsewhere.example"}, json={}
+    )
     assert away.status_code == 403
-    nothing = api.post(f"{half_done.url}/docs", headers=headers, json={})
+    nothing = api.post(f"{half_done.url}/gates/docs", headers=headers, json={})
     assert (nothing.status_code, "nothing to make pages of" in nothing.text) == (409, True)
 
 
 def test_why_pages_could_not_be_made_is_told(api, bearer, refused_run, monkeypatch):
     monkeypatch.setattr("stagehold.gates.verdict_pages.APART", "raise OSError('the lake is full')")
-    answer = api.post(f"{refused_run.url}/docs", headers=bearer("admin"), json={})
+    answer = api.post(f"{refused_run.url}/gates/docs", headers=bearer("admin"), json={})
     assert (answer.status_code, "OSError: the lake is full" in answer.text) == (409, True)
 
 

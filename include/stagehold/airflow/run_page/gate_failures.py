@@ -10,8 +10,7 @@ from stagehold.model.records import GateResult, PartitionRecord, RefusedData, Wa
 from stagehold.model.standing import PartitionState, RefusalStanding
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 
-# An expectation, how partitions that do not meet it stand, the word that holds for them, and those that did.
-Refusal = tuple[str, RefusalStanding, WaiverTold | None, tuple[WaiverTold, ...]]
+Refusal = tuple[str, RefusalStanding, WaiverTold | None]  # an expectation, and how partitions that do not meet it stand
 
 
 def gate_failures(
@@ -32,15 +31,14 @@ def gate_failures(
     :param past: waivers of the stage that are in force no more, and those that took others back.
     """
     said = _said(failed)
-    alike: dict[Refusal, list[int]] = {}
+    alike: dict[Refusal, list[PartitionRecord]] = {}
     for record in records:
         if record.state in (PartitionState.BLOCKED, PartitionState.CONSUMABLE):
-            words = [one for one in past if one.holds_for(record)]
             for expectation, standing, waiver in _refusals(record, said.get(record.partition, {}), waivers):
                 now = RefusalStanding.OUTDATED if record.partition in outdated else standing
-                before = tuple(waiver_told(one) for one in words if one.expectation == expectation)
-                alike.setdefault((expectation, now, waiver, before), []).append(record.partition)
-    for (expectation, standing, waiver, before), partitions in alike.items():
+                alike.setdefault((expectation, now, waiver), []).append(record)
+    for (expectation, standing, waiver), group in alike.items():
+        partitions = [one.partition for one in group]
         result = said.get(partitions[0], {}).get(expectation)
         yield GateFailure(
             stage=stage,
@@ -51,7 +49,7 @@ def gate_failures(
             count=len(partitions),
             observed=result.observed if result else "",
             waiver=waiver,
-            past=before,
+            past=words_told(group, past, ()).get(expectation, ()),
         )
 
 
@@ -92,9 +90,7 @@ def _said(failed: Sequence[GateResult]) -> Mapping[int, Mapping[str, GateResult]
     return found
 
 
-def _refusals(
-    record: PartitionRecord, said: Mapping[str, GateResult], waivers: Sequence[Waiver]
-) -> Iterator[tuple[str, RefusalStanding, WaiverTold | None]]:
+def _refusals(record: PartitionRecord, said: Mapping[str, GateResult], waivers: Sequence[Waiver]) -> Iterator[Refusal]:
     by_expectation = {one.expectation: one for one in waivers_of(record, waivers)}
     # A version that did not keep with the record why it is blocked left it in the results alone.
     blocked = record.state is PartitionState.BLOCKED

@@ -23,6 +23,15 @@ class WaiverTold(ResponseModel):
     until: datetime | None
 
 
+class WordTold(ResponseModel):
+    """A waiver of partitions as their data is now, and whether it holds; -1 is all of a stage together."""
+
+    waiver: WaiverTold
+    holds: bool
+    partitions: Ranges
+    count: int
+
+
 class GateFailure(ResponseModel):
     """Partitions of a stage that do not meet one critical expectation and stand alike. ``observed`` is what the gate
     saw in the first of them, ``past`` who waived them before, or took that back, the first word first.
@@ -36,16 +45,7 @@ class GateFailure(ResponseModel):
     count: int
     observed: str
     waiver: WaiverTold | None
-    past: tuple[WaiverTold, ...] = ()
-
-
-class WordTold(ResponseModel):
-    """A waiver of partitions as their data is now, and whether it holds; -1 is all of a stage together."""
-
-    waiver: WaiverTold
-    holds: bool
-    partitions: Ranges
-    count: int
+    past: tuple[WordTold, ...] = ()
 
 
 class SeenSample(ResponseModel):

@@ -119,7 +119,7 @@ def show_page(page: str, run: GatedRunDep) -> Response:
     return Response(found, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
 
 
-@router.post("/docs", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
+@router.post("/gates/docs", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
 def make_docs(run: GatedRunDep, user: GetUserDep) -> DocsMade:
     """Write what the gates said as pages of Great Expectations, in place of those that are there. It takes some
     seconds; of several who ask at once one does it, and the others are refused.

@@ -93,7 +93,9 @@ function Again({ grid, stage, onCleared, onProblem }) {
  */
 export function ChosenPartition({ grid, stage, cell, onWaived, ...told }) {
   const [chosen, setChosen] = useState(/** @type {Api.GateFailure | null} */ (null));
-  const unmet = grid.gate_failures.filter((one) => one.stage === stage.name && has(one.partitions, cell.partition));
+  const unmet = grid.gate_failures
+    .filter((one) => one.stage === stage.name && has(one.partitions, cell.partition))
+    .map((one) => ({ ...one, past: (one.past ?? []).filter((word) => has(word.partitions, cell.partition)) }));
   /** @param {Api.GateFailure} failure */
   const choose = (failure) => setChosen({ ...failure, partitions: [[cell.partition, cell.partition]] });
   const close = () => setChosen(null);

@@ -124,7 +124,10 @@ export function waiverText({ waived_by, reason, recorded_at, until }) {
 
 // Who let what a gate refuses be read, or takes that back; what was said before comes first.
 /** @param {Api.GateFailure} failure */
-export const wordsOf = ({ past = [], waiver }) => [...past, ...(waiver ? [waiver] : [])].map(waiverText);
+export const wordsOf = ({ past = [], waiver, count }) => [
+  ...past.map((word) => `${word.count < count ? `[${ranges(word.partitions)}] ` : ""}${waiverText(word.waiver)}`),
+  ...(waiver ? [waiverText(waiver)] : []),
+];
 
 // One sentence per partition: the square's title, its name for screen readers, and the line under the grid.
 /**

@@ -202,7 +202,7 @@ declare namespace Api {
     count: number;
     observed: string;
     waiver: WaiverTold | null;
-    past: WaiverTold[];
+    past: WordTold[];
   }
 
   interface GateRates {
