@@ -78,7 +78,7 @@ def _run(line: RunLine) -> MatrixRun:
         active=line.active,
         started_at=run.started_at,
         ended_at=run.ended_at,
-        seconds=round(sum(one.seconds for one in line.squares), 1),
+        seconds=round(sum(square.seconds for square in line.squares), 1),
         spared=round(line.spared, 1),
         squares=tuple(map(_square, line.squares)),
     )

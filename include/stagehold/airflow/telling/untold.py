@@ -39,8 +39,8 @@ def untold(whom: str, error: BaseException) -> Untold:
 
 def note_untold(run_id: str, found: Iterable[Untold], ledger: Ledger) -> None:
     """Put it on record, for the run's page and its history. That fails nothing either."""
-    for one in found:
+    for failure in found:
         try:
-            ledger.events.append(Event(run_id, UNTOLD, one.whom, one.why, datetime.now(UTC)))
+            ledger.events.append(Event(run_id, UNTOLD, failure.whom, failure.why, datetime.now(UTC)))
         except Exception:
-            log.exception("it is not on record that %s was not told: %s", one.whom, one.why)
+            log.exception("it is not on record that %s was not told: %s", failure.whom, failure.why)

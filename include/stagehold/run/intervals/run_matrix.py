@@ -123,8 +123,8 @@ def _run_named(run_id: str | None, pipeline: Pipeline, ledger: Ledger) -> Run | 
         return None
     run = ledger.runs.get(run_id)
     if run.pipeline != pipeline.name:
-        runs = ledger.runs.before(pipeline.name, None, 10)
-        raise UnknownName(f"run of {pipeline.name}", run_id, [run.run_id for run in runs])
+        some = ledger.runs.before(pipeline.name, None, 10)
+        raise UnknownName(f"run of {pipeline.name}", run_id, [other.run_id for other in some])
     return run
 
 
@@ -167,38 +167,30 @@ def _read(pipeline: Pipeline, runs: Sequence[Run], ledger: Ledger, active: Colle
         last_tries=ledger.intervals.last_tries(ids),
         tries=ledger.run_outcomes.tries(ids),
         wanted={
-            (place[1], stage.stage): stage.partitions
+            (place[1], declared.stage): declared.partitions
             for place in places
-            for stage in declared_stages(with_counts(pipeline, decided.get(place, {})))
+            for declared in declared_stages(with_counts(pipeline, decided.get(place, {})))
         },
         leases=frozenset(lease.name for lease in alive),
     )
 
 
 def _square(stage: Stage, region: str, run: Run, facts: _Facts, *, active: bool) -> StageSquare:
-    tries = [tries for tries in facts.last_tries if (tries.run_id, tries.region) == (run.run_id, region)]
+    tries = [tried for tried in facts.last_tries if (tried.run_id, tried.region) == (run.run_id, region)]
     work, left = facts.work.get((run.run_id, stage.id), NOTHING), facts.left.get((run.run_id, stage.id), ())
     working = works(facts.pipeline.name, run.interval, tries, facts.leases, active=active)
     wanted = facts.wanted.get((run.interval, stage.id))
     # A run that finished had all that was declared then.
-    lacking = (
-        0 if run.state is RunState.FINISHED or not left else (wanted or 0) - sum(behind.partitions for behind in left)
-    )
+    recorded = sum(found.partitions for found in left)
+    lacking = 0 if run.state is RunState.FINISHED or not left else (wanted or 0) - recorded
     counts = _counts(work, left, max(0, lacking))
-    unmade = stage.output.stored and (
-        not left or lacking > 0 or any(outcome in counts for outcome in _KEPT_BACK.values())
-    )
-    failed = (
-        [same_parts for same_parts in tries if same_parts.failed(active=working)]
-        if unmade or not stage.output.stored
-        else []
-    )
-    reused = sum(behind.seconds for behind in left if not behind.own and behind.state is PartitionState.CONSUMABLE)
+    kept_back = any(outcome in counts for outcome in _KEPT_BACK.values())
+    unmade = stage.output.stored and (not left or lacking > 0 or kept_back)
+    failed = [tried for tried in tries if tried.failed(active=working)] if unmade or not stage.output.stored else []
+    reused = sum(found.seconds for found in left if not found.own and found.state is PartitionState.CONSUMABLE)
     return StageSquare(
         stage=stage.name,
-        outcome=_outcome(
-            counts, running=working and any(_at_work(same_parts) for same_parts in tries), failed=bool(failed)
-        ),
+        outcome=_outcome(counts, running=working and any(_at_work(tried) for tried in tries), failed=bool(failed)),
         counts=counts,
         attempts=facts.tries.get((run.run_id, region), 0),
         seconds=round(work.seconds, 1),
@@ -214,12 +206,12 @@ def _at_work(tries: LastTries) -> bool:
 
 def _counts(work: OwnWork, left: Sequence[LeftBehind], lacking: int) -> Mapping[StageOutcome, int]:
     counts: Counter[StageOutcome] = Counter()
-    for behind in left:
-        if behind.state in _KEPT_BACK:
-            counts[_KEPT_BACK[behind.state]] += behind.partitions
-        elif not behind.own:
-            released = behind.state is PartitionState.RELEASED
-            counts[StageOutcome.RELEASED if released else StageOutcome.REUSED] += behind.partitions
+    for found in left:
+        if found.state in _KEPT_BACK:
+            counts[_KEPT_BACK[found.state]] += found.partitions
+        elif not found.own:
+            released = found.state is PartitionState.RELEASED
+            counts[StageOutcome.RELEASED if released else StageOutcome.REUSED] += found.partitions
     counts[StageOutcome.RAN] = work.computed
     counts[StageOutcome.HEALED] = work.healed
     counts[StageOutcome.JUDGED] = work.judged

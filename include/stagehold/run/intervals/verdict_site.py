@@ -20,5 +20,5 @@ def verdict_site(pipeline: str, interval: str, ledger: Ledger, settings: Setting
         said = ledger.gates.newest(records[0].cell)
         if said:
             data = refused_data(records, newest_verdict(records, ledger))
-            results[stage], waived[stage] = said, waived_in(data, [one for one in words if one.stage == stage])
+            results[stage], waived[stage] = said, waived_in(data, [word for word in words if word.stage == stage])
     return site_of(pipeline, interval, results, waived)
