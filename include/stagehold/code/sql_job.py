@@ -41,7 +41,7 @@ class WrittenStatement:
 
     @property
     def in_its_line(self) -> str:
-        """As Spark has to be given it, so that lines in Spark's errors are lines of the file."""
+        """The statement as Spark has to be given it, so that lines in Spark's errors are lines of the file."""
         return "\n" * (self.line - 1) + self.text
 
 
@@ -55,7 +55,7 @@ def is_sql(module: str) -> bool:
 
 
 def statements(text: str) -> tuple[WrittenStatement, ...]:
-    """Those between the semicolons, without what only has comments."""
+    """The statements between the semicolons, without those that only have comments."""
     return tuple(_statements(text))
 
 

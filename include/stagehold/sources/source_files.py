@@ -166,7 +166,7 @@ def _columns(file: SourceFile) -> Struct | None:
 
 @lru_cache(maxsize=1_000)
 def _alike(columns: Struct) -> Struct:
-    """The same object for all files that have these columns: thousands are kept."""
+    """The columns as the same object for all files that have them: thousands are kept."""
     return columns
 
 

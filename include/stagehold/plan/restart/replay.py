@@ -90,7 +90,7 @@ class _Replay:
         return decision
 
     def begun(self, attempt: Attempt) -> None:
-        """Only tries to begin that follow each other are counted together."""
+        """Note that an attempt has begun: only tries to begin that follow each other are counted together."""
         self.unbegun.pop(attempt.subject, None)
 
     def cancel(self, attempt: Attempt, at: datetime) -> None:

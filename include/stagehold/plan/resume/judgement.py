@@ -249,7 +249,9 @@ def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey,
 
 
 def _why_chosen(choice: CodeChoice) -> str | None:
-    """Who begins a run with a checkpoint may decide otherwise than the stage does."""
+    """Why data of other code counts, as was chosen for a run; None if it does not. Whoever begins a run with a
+    checkpoint may decide otherwise than the stage does.
+    """
     why = f": {choice.reason}" if choice.reason else ""
     match choice.handling:
         case CodeHandling.RECOMPUTE:

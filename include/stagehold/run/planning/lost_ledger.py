@@ -1,5 +1,5 @@
-"""Nobody begins from scratch because a ledger was lost, or because records are under another id than a stage has now:
-it is told, and can be repaired first.
+"""Keeps everybody from beginning from scratch because a ledger was lost, or because records are under another id than a
+stage has now: that is told, and can be repaired first.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ from stagehold.spec.pipeline import Pipeline, Stage
 
 
 class SharedFacts:
-    """Of one pipeline, each looked at when it is needed first. Who has to see what changed makes another one."""
+    """Facts of a pipeline, each looked at when it is needed first. Whoever has to see what changed makes another
+    object.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
