@@ -137,9 +137,9 @@ def columns_of(files: Sequence[SourceFile]) -> Mapping[str, Struct]:
     """The columns of Parquet files, by path, from their footers alone. A file whose footer nobody can read is left out,
     and refused by Spark when it is read.
     """
-    some = [files[first : first + OF_A_TURN] for first in range(0, len(files), OF_A_TURN)]
+    turns = [files[first : first + OF_A_TURN] for first in range(0, len(files), OF_A_TURN)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = [columns for of_some in pool.map(_columns_of_each, some) for columns in of_some]
+        found = [columns for of_some in pool.map(_columns_of_each, turns) for columns in of_some]
     return {file.path: columns for file, columns in zip(files, found, strict=True) if columns is not None}
 
 

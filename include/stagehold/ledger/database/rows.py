@@ -69,7 +69,7 @@ def _places(kind: Any, columns: tuple[str, ...]) -> _Places:
     names = {field.name: _COLUMNS.get(field.name, field.name) for field in fields(kind)}
     found = tuple((name, columns.index(column)) for name, column in names.items() if column in columns)
     of_cell = ("pipeline", "stage", "interval")
-    pipeline, stage, interval = (columns.index(one) if _CELL in names else -1 for one in of_cell)
+    pipeline, stage, interval = (columns.index(name) if _CELL in names else -1 for name in of_cell)
     return _Places(found, (pipeline, stage, interval) if _CELL in names else None)
 
 

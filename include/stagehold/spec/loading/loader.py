@@ -46,12 +46,14 @@ def load_each_pipeline(settings: Settings) -> tuple[Pipeline | InvalidSpec, ...]
     """
     loaded = {path: _loaded(path, settings) for path in pipeline_files(settings)}
     owners: dict[str, Path] = {}
-    for path, one in loaded.items():
-        if isinstance(one, Pipeline) and (one.name not in owners or path.stem == one.name):
-            owners[one.name] = path
+    for path, outcome in loaded.items():
+        if isinstance(outcome, Pipeline) and (outcome.name not in owners or path.stem == outcome.name):
+            owners[outcome.name] = path
     return tuple(
-        one if isinstance(one, InvalidSpec) or owners[one.name] == path else _taken_name(path, one, owners[one.name])
-        for path, one in loaded.items()
+        outcome
+        if isinstance(outcome, InvalidSpec) or owners[outcome.name] == path
+        else _taken_name(path, outcome, owners[outcome.name])
+        for path, outcome in loaded.items()
     )
 
 
