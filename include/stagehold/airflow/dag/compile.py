@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 # More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server. Of an
 # eager pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
 MAX_ACTIVE_RUNS = 4
+NO_STAGE = "No stage: only what is not consumable runs"  # in place of Airflow's word for what is not chosen
 IN_A_BACKFILL = (
     "In a backfill, also tick “Override parameters on existing runs”: else Airflow passes nothing of this form on."
 )
@@ -178,6 +179,7 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
             None,
             type=["null", "string"],
             enum=[None, *(stage.name for stage in pipeline.stages)],
+            values_display={"null": NO_STAGE},
             title="Restore from stage",
             description="Compute this stage and all that reads it again, once for each time that you ask; what is "
             "before it is taken as it is. An interval that never ran is computed whole. Empty: only what is not "
