@@ -1,6 +1,8 @@
 // @ts-check
 // Calls to Stagehold's web API. Same origin, so Airflow's own cookie says who asks.
 
+import { textOf } from "./texts.js";
+
 const API = new URL("../api/", import.meta.url);
 
 export class Refused extends Error {
@@ -39,7 +41,7 @@ const post = (url, body) =>
 async function read(answer) {
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
-  throw new Refused(answer.status, body.detail ?? `The server answered ${answer.status}.`);
+  throw new Refused(answer.status, body.detail ?? textOf("page.answered", { status: `${answer.status}` }));
 }
 
 /**

@@ -2,6 +2,9 @@
 // A small line chart of what an expectation observed over the last intervals, between the bounds that it had then; and
 // the parts that all our charts over intervals are made of.
 
+import { plural } from "./formats.js";
+import { number } from "./numbers.js";
+import { textOf } from "./texts.js";
 import { html } from "./ui.js";
 
 const { Box } = globalThis.ChakraUI;
@@ -12,8 +15,8 @@ const LEFT = 64;
 const BOTTOM = 18;
 const MARGIN = 8;
 
-/** @param {number} number */
-const short = (number) => number.toLocaleString([], { maximumSignificantDigits: 4 });
+/** @param {number} value */
+const short = (value) => number(value, { maximumSignificantDigits: 4 });
 
 // Where the points of so many intervals are, of which the least and the greatest value are among `values`.
 /**
@@ -58,10 +61,13 @@ function Band({ points, scale: { x, y } }) {
 
 /** @param {Api.ObservedPoint} point */
 export function pointText({ interval, low, middle, high, partitions, failed, least, most }) {
-  const spread = partitions > 1 ? ` (${short(low)} to ${short(high)} in ${partitions} partitions)` : "";
-  const allowed = [least !== null && `at least ${short(least)}`, most !== null && `at most ${short(most)}`];
-  const bounds = allowed.filter(Boolean).join(", ");
-  return `${interval}: ${short(middle)}${spread}${bounds && `; ${bounds}`}${failed ? `; ${failed} failed` : ""}`;
+  const facts = { high: short(high), low: short(low), partitions: plural(partitions, "partition") };
+  const spread = partitions > 1 ? textOf("point.spread", facts) : "";
+  const lower = least === null ? "" : textOf("point.least", { least: short(least) });
+  const upper = most === null ? "" : textOf("point.most", { most: short(most) });
+  const bounds = [lower, upper].filter(Boolean).join(", ");
+  const told = failed ? textOf("point.failed", { failed }) : "";
+  return `${interval}: ${short(middle)}${spread}${bounds && `; ${bounds}`}${told}`;
 }
 
 /** @param {Observed} props */

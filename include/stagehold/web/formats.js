@@ -1,61 +1,79 @@
 // @ts-check
 // How all pages write counts, times and outcomes, and where the page of a run is. No markup here.
 
-/**
- * @param {number} count
- * @param {string} noun
- */
-export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`;
+import { chosenZone, once } from "./airflow_choices.js";
+import { decimal, number } from "./numbers.js";
+import { textOf, withTexts } from "./texts.js";
 
 /** @param {number} count */
 export function bytes(count) {
-  if (count < 1024) return `${count} B`;
+  if (count < 1024) return `${number(count)} B`;
   const power = Math.min(Math.floor(Math.log2(count) / 10), 4);
-  return `${(count / 1024 ** power).toFixed(1)} ${["", "KiB", "MiB", "GiB", "TiB"][power]}`;
+  return `${decimal(count / 1024 ** power)} ${["", "KiB", "MiB", "GiB", "TiB"][power]}`;
 }
 
+// About how long something takes.
 /** @param {number} seconds */
 export function timeToGo(seconds) {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
-  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${decimal(seconds / 3600)} h`;
+}
+
+// How long something took.
+/** @param {number} seconds */
+export function lasted(seconds) {
+  if (seconds < 9.95) return `${decimal(seconds)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${number(Math.floor(whole / 3600))} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
 /**
  * @param {string} from
  * @param {string} to
  */
-export function duration(from, to) {
-  const seconds = (Date.parse(to) - Date.parse(from)) / 1000;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-}
+export const duration = (from, to) => lasted((Date.parse(to) - Date.parse(from)) / 1000);
 
-// Made once: a page tells hundreds of moments.
-const MOMENT = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "medium" });
+// Swedish is written as Airflow's UI writes moments.
+const momentsOf = once(
+  (zone) => new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium", timeZone: zone }),
+);
+const zonesOf = once((zone) => new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "short" }));
+
+// Where the zone is named beside it: in a column whose head says it.
+/** @param {string | number} moment */
+export const bareClock = (moment) => momentsOf(chosenZone()).format(new Date(moment));
+
+/** @param {string} name of a column of moments */
+export const zoned = (name) => `${name} (${chosenZone()})`;
 
 /** @param {string | number} moment */
-export const clock = (moment) => MOMENT.format(new Date(moment));
+export function clock(moment) {
+  const parts = zonesOf(chosenZone()).formatToParts(new Date(moment));
+  return `${bareClock(moment)} ${parts.find(({ type }) => type === "timeZoneName")?.value}`;
+}
 
 // What figures were made from: the ledger, or the lake as it was then.
 /** @param {Api.Looked} looked */
 export function lookedText({ into, at }) {
-  if (into === "record" || at === null) return "as recorded";
+  if (into === "record" || at === null) return textOf("looked.record");
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000));
-  return seconds < 90 ? `as found ${seconds} s ago` : `as found ${clock(at)}`;
+  return seconds < 90 ? textOf("looked.ago", { seconds }) : textOf("looked.at", { at: clock(at) });
 }
 
+/** @type {(count: number, noun: import("./texts.js").Noun) => string} */
+export const plural = (count, noun) => textOf(`count.${noun}`, { count });
+
 // What an expectation came to for a partition.
-/**
- * @typedef {{ mark: string, palette: string, text: string }} Look
- * @type {Record<Api.Outcome, Look>}
- */
-export const OUTCOMES = {
-  failed: { mark: "✕", palette: "failed", text: "not met: blocks" },
-  waived: { mark: "≈", palette: "warning", text: "not met, and waived" },
-  warning: { mark: "!", palette: "warning", text: "not met: warning" },
-  info: { mark: "i", palette: "gray", text: "not met: info" },
-  passed: { mark: "✓", palette: "success", text: "met" },
-};
+/** @type {Record<Api.Outcome, { mark: string, palette: string, text: string }>} */
+export const OUTCOMES = withTexts("outcome", {
+  failed: { mark: "✕", palette: "failed" },
+  waived: { mark: "≈", palette: "warning" },
+  warning: { mark: "!", palette: "warning" },
+  info: { mark: "i", palette: "gray" },
+  passed: { mark: "✓", palette: "success" },
+});
 
 // The page of the run that computed something, in Airflow; null for a run of a command.
 /** @param {string} runId */

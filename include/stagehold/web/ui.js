@@ -2,35 +2,92 @@
 // What the pages are made of: `html`, in which their elements are written, and the pieces that look alike on all of
 // them. What a piece does not know is handed on to the element of Chakra's that it is made of.
 
+import { goToPage, PAGE } from "./focus.js";
 import { runPage } from "./formats.js";
+import { meaningOf, textOf } from "./texts.js";
 import htm from "./vendor/htm-3.1.1.js";
 
-const { createElement, useState } = globalThis.React;
-const { Badge, Box, Button, Code, Flex, Heading, Link, NativeSelect, Spinner, Stack, Table, Text } =
-  globalThis.ChakraUI;
+const { createElement, useEffect, useState } = globalThis.React;
+const { createPortal } = globalThis.ReactDOM;
+const { Badge, Box, Button, Code, Flex, Heading, Link, NativeSelect, Spinner, Table, Text } = globalThis.ChakraUI;
 
 export const html = htm.bind(createElement);
 
-/** @param {{ problem: Error | null, children: Content } & Rest} props */
-export const Page = ({ problem, children, ...rest }) => html`
-  <${Stack} css=${{ "& > *": { flexShrink: 0 } }} gap="4" h="full" overflowY="auto" p="4" ...${rest}>
-    ${problem && html`<${Notice} palette="warning" role="alert">Not up to date: ${problem.message}<//>`}
+// The first that Tab comes to; nobody sees it before.
+const AWAY = { insetBlockStart: "-100px", insetInlineStart: "2", position: "fixed", zIndex: "skipNav" };
+const HERE = { insetBlockStart: "2", outline: "2px solid", outlineColor: "brand.solid" };
+
+/** @param {{ children: Content }} props */
+function SkipLink({ children }) {
+  const [place] = useState(() => document.createElement("div"));
+  useEffect(() => {
+    document.body.prepend(place);
+    return () => place.remove();
+  }, [place]);
+  const follow = (/** @type {Event} */ event) => {
+    event.preventDefault(); // a link to here is another page where Airflow is served under a path
+    goToPage();
+  };
+  const link = html`
+    <${Link} bg="bg" borderRadius="md" href="#${PAGE}" onClick=${follow} px="4" py="2" _focus=${HERE} ...${AWAY}>
+      ${children}
+    <//>`;
+  return createPortal(link, place);
+}
+
+// Airflow's title says the same on all tabs of a run. It may come later, and it changes by itself.
+/** @param {string} name */
+function useTitle(name) {
+  useEffect(() => {
+    let theirs = document.title;
+    const say = () => {
+      if (document.title.startsWith(`${name} - `)) return;
+      theirs = document.title;
+      document.title = `${name} - ${theirs}`;
+    };
+    const watch = new MutationObserver(say);
+    watch.observe(document.head, { characterData: true, childList: true, subtree: true });
+    say();
+    return () => {
+      watch.disconnect();
+      document.title = theirs;
+    };
+  }, [name]);
+}
+
+// What all of a page is in: what it is called, and the way to it past Airflow's own parts.
+/** @param {{ name: string, children: Content } & Rest} props */
+function Frame({ name, children, ...rest }) {
+  useTitle(name);
+  return html`
+    <${Box} aria-label=${name} id=${PAGE} role="region" tabIndex=${-1} _focusVisible=${{ outline: "none" }} ...${rest}>
+      <${SkipLink}>${textOf("page.skip", { page: name })}<//>
+      ${children}
+    <//>`;
+}
+
+/** @param {{ name: string, problem: Error | null, children: Content } & Rest} props */
+export const Page = ({ name, problem, children, ...rest }) => html`
+  <${Frame} css=${{ "& > *": { flexShrink: 0 } }} display="flex" flexDirection="column" gap="4" h="full" name=${name}
+    overflowY="auto" p="4" ...${rest}>
+    ${problem && html`<${Warning}>${textOf("page.late", { problem: problem.message })}<//>`}
     ${children}
   <//>`;
 
 // In place of a page: its first answer is under way, or there is none; `title` says what cannot be shown.
-/** @param {{ problem: (Error & { status?: number }) | null, title: string }} props */
-export function Nothing({ problem, title }) {
-  if (problem === null) return html`<${Flex} justify="center" p="10"><${Loading} /><//>`;
+/** @param {{ name: string, problem: (Error & { status?: number }) | null, title: string }} props */
+export function Nothing({ name, problem, title }) {
+  if (problem === null)
+    return html`<${Frame} display="flex" justifyContent="center" name=${name} p="10"><${Loading} /><//>`;
   return html`
-    <${Box} data-testid="nothing" maxW="720px" p="8">
-      <${Heading} as="h2" mb="2" size="md">${problem.status === 404 ? "Nothing of Stagehold here" : title}<//>
+    <${Frame} data-testid="nothing" maxW="720px" name=${name} p="8">
+      <${Heading} as="h2" mb="2" size="md">${problem.status === 404 ? textOf("page.nothing") : title}<//>
       <${Text} color="fg.muted" whiteSpace="pre-wrap">${problem.message}<//>
     <//>`;
 }
 
 /** @param {Rest} props */
-export const Loading = (props) => html`<${Spinner} aria-label="Loading" ...${props} />`;
+export const Loading = (props) => html`<${Spinner} aria-label=${textOf("page.loading")} ...${props} />`;
 
 /** @param {{ palette: string, children: Content } & Rest} props */
 export const Notice = ({ palette, children, ...rest }) => html`
@@ -39,9 +96,12 @@ export const Notice = ({ palette, children, ...rest }) => html`
     ${children}
   <//>`;
 
+/** @param {{ children: Content }} props */
+const Warning = ({ children }) => html`<${Notice} palette="warning" role="alert">${children}<//>`;
+
 // In place of a card whose answer did not come.
 /** @param {{ problem: Error }} props */
-export const Problem = ({ problem }) => html`<${Notice} palette="warning" role="alert">${problem.message}<//>`;
+export const Problem = ({ problem }) => html`<${Warning}>${problem.message}<//>`;
 
 /** @param {{ children: Content } & Rest} props */
 export const Muted = ({ children, ...rest }) => html`
@@ -58,7 +118,7 @@ export const Headline = ({ palette, children, ...rest }) => html`
     ${children}
   <//>`;
 
-/** @param {{ title: string, note?: Content, action?: Content, children?: Content } & Rest} props */
+/** @param {{ title: Content, note?: Content, action?: Content, children?: Content } & Rest} props */
 export const Card = ({ title, note, action, children, ...rest }) => html`
   <${Panel} overflow="hidden" ...${rest}>
     <${Flex} align="baseline" columnGap="3" px="4" py="3" wrap="wrap">
@@ -70,7 +130,7 @@ export const Card = ({ title, note, action, children, ...rest }) => html`
   <//>`;
 
 // It has no elements, and asks for nothing, before it is opened.
-/** @param {{ title: string, note: string, children: Content } & Rest} props */
+/** @param {{ title: Content, note: string, children: Content } & Rest} props */
 export function FoldedCard({ title, note, children, ...rest }) {
   const [open, setOpen] = useState(false);
   /** @param {{ currentTarget: HTMLDetailsElement }} event */
@@ -92,13 +152,13 @@ const CELLS = {
 const NO_LAST_LINE = { "& tr:last-of-type td": { borderBottomWidth: 0 } };
 
 // A table with these heads around `Cells`; `lastLine` is whether there is a line below it, too.
-/** @param {{ names: string[], children: Content, lastLine?: boolean } & Rest} props */
+/** @param {{ names: Content[], children: Content, lastLine?: boolean } & Rest} props */
 export const ColumnTable = ({ names, children, lastLine = false, ...heads }) => html`
   <${Table.ScrollArea}>
     <${Table.Root} css=${lastLine ? CELLS : { ...CELLS, ...NO_LAST_LINE }} size="sm">
       <${Table.Header}>
         <${Table.Row}>
-          ${names.map((name) => html`<${Table.ColumnHeader} key=${name} ...${heads}>${name}<//>`)}
+          ${names.map((name, column) => html`<${Table.ColumnHeader} key=${column} ...${heads}>${name}<//>`)}
         <//>
       <//>
       <${Table.Body}>${children}<//>
@@ -111,17 +171,21 @@ export const Cells = ({ cells, ...rest }) => html`
     ${cells.map((cell, column) => html`<${Table.Cell} key=${column} verticalAlign="top">${cell}<//>`)}
   <//>`;
 
-/** @param {{ names: string[], rows: Content[][] }} props */
+/** @param {{ names: Content[], rows: Content[][] }} props */
 export const Columns = ({ names, rows }) => html`
   <${ColumnTable} names=${names}>${rows.map((cells, index) => html`<${Cells} cells=${cells} key=${index} />`)}<//>`;
 
-/** @param {{ name: string, children: Content } & Rest} props */
-export const Fact = ({ name, children, ...rest }) => html`
-  <${Text} ...${rest}><${Text} as="span" color="fg.muted" mr="1.5">${name}<//>${children}<//>`;
+// A `word` may have a meaning to be told.
+/** @param {{ name: string, word?: string, children: Content } & Rest} props */
+export const Fact = ({ name, word = "", children, ...rest }) => html`
+  <${Text} ...${rest}>
+    <${Text} as="span" color="fg.muted" mr="1.5" title=${meaningOf(word)}>${name}<//>
+    ${children}
+  <//>`;
 
-/** @param {{ mark: Content, children: Content }} props */
-export const LegendItem = ({ mark, children }) => html`
-  <${Flex} align="center" gap="2">${mark}<${Text} fontSize="sm">${children}<//><//>`;
+/** @param {{ mark: Content, word?: string, children: Content }} props of which `word` may have a meaning to be told */
+export const LegendItem = ({ mark, word = "", children }) => html`
+  <${Flex} align="center" gap="2" title=${meaningOf(word)}>${mark}<${Text} fontSize="sm">${children}<//><//>`;
 
 /** @param {{ children: Content } & Rest} props */
 export const Legend = ({ children, ...rest }) => html`
@@ -134,6 +198,29 @@ export const Tag = ({ palette, children, ...rest }) => html`
 /** @param {{ children: Content } & Rest} props */
 export const CodeBlock = ({ children, ...rest }) => html`
   <${Code} display="block" p="2" size="sm" variant="surface" whiteSpace="pre-wrap" ...${rest}>${children}<//>`;
+
+// What stands between backticks is for a terminal or a file.
+/** @param {{ text: string }} props */
+export const Coded = ({ text }) =>
+  text.split("`").map((part, index) => (index % 2 ? html`<${Code} key=${index} size="sm">${part}<//>` : part));
+
+// What somebody can do, one thing a line.
+/** @param {{ lines: string[] } & Rest} props */
+export const Steps = ({ lines, ...rest }) => html`
+  <${Box} as="ol" fontSize="sm" listStylePosition="inside" listStyleType="decimal" ...${rest}>
+    ${lines.map((line) => html`<${Box} as="li" key=${line} py="1"><${Coded} text=${line} /><//>`)}
+  <//>`;
+
+// A word of Stagehold's, with its sentence for whoever points at it.
+/** @param {{ of: import("./texts.js").Term, children: Content }} props */
+const Term = ({ of, children }) => html`
+  <${Box} as="abbr" cursor="help" textDecoration="underline dotted" textUnderlineOffset="3px"
+    title=${meaningOf(of)}>
+    ${children}
+  <//>`;
+
+/** @type {(of: import("./texts.js").Term, text: string) => unknown} */
+export const term = (of, text) => html`<${Term} of=${of}>${text}<//>`;
 
 // What the mouse is shown of an element, and what screen readers call it.
 /** @param {string} text */

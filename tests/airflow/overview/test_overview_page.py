@@ -37,10 +37,10 @@ def test_each_pipeline_says_how_it_stands_and_leads_to_its_pages(page, stopped):
 def test_a_tile_shows_only_the_pipelines_that_it_counts(page, stopped):
     page.goto(URL)
     expect(page.get_by_test_id("pipeline-customer_totals")).to_be_visible()
-    page.get_by_test_id("tile-Failing").click()
+    page.get_by_test_id("tile-failing").click()
     expect(page.get_by_test_id("pipeline-customer_totals")).to_have_count(0)
     expect(page.get_by_test_id("pipeline-shipping_priority")).to_be_visible()
-    page.get_by_test_id("tile-Failing").click()
+    page.get_by_test_id("tile-failing").click()
     expect(page.get_by_test_id("pipeline-customer_totals")).to_be_visible()
 
 
@@ -51,14 +51,14 @@ def test_what_failed_is_found_reloaded_gone_back_to_and_resumed_from_its_button(
     with nothing_on_record():
         make_half_done(PIPELINE, FAILED)
         page.goto(URL)
-        expect(page.get_by_test_id("tile-Failing")).to_contain_text("1")
-        page.get_by_test_id("tile-Failing").click()
+        expect(page.get_by_test_id("tile-failing")).to_contain_text("1")
+        page.get_by_test_id("tile-failing").click()
         page.wait_for_url("**kind=failing*")
         page.get_by_test_id("search").fill("shipping")
         page.wait_for_url("**search=shipping*")
         page.reload()
         expect(page.get_by_test_id("search")).to_have_value("shipping")
-        expect(page.get_by_test_id("tile-Failing")).to_have_attribute("aria-pressed", "true")
+        expect(page.get_by_test_id("tile-failing")).to_have_attribute("aria-pressed", "true")
         need = page.get_by_test_id(f"need-{PIPELINE}-{FAILED}")
         expect(need).to_contain_text("Spark lost its server in the middle of orders_by_customer.")
         need.get_by_role("link", name=FAILED).click()
@@ -68,7 +68,7 @@ def test_what_failed_is_found_reloaded_gone_back_to_and_resumed_from_its_button(
         row = page.get_by_test_id(f"pipeline-{PIPELINE}")
         expect(page.get_by_test_id(f"pipeline-{PIPELINE}")).to_have_count(0)  # nothing of it fails any more
         assert {one["state"] for one in tasks_of(page, FAILED)} == {"success", None}
-        page.get_by_test_id("tile-Running").click()
+        page.get_by_test_id("tile-running").click()
         expect(row).to_contain_text(re.compile(r"[1-9]\d* runs? under way"))  # other tests may have left runs
         expect(row.get_by_role("link", name=FAILED, exact=True)).to_be_visible()
         end_dag_run(PIPELINE, FAILED)
@@ -116,3 +116,15 @@ def test_nothing_is_cut_off_at_700_pixels(page, stopped):
         wide = page.get_by_test_id(name).evaluate("(card) => [card.scrollWidth, card.clientWidth]")
         assert wide[0] <= wide[1], name
     assert panel.evaluate("(panel) => panel.scrollWidth <= panel.clientWidth")
+
+
+def test_an_empty_airflow_says_in_three_lines_how_to_begin(page, synced_airflow, monkeypatch):
+    monkeypatch.setattr("stagehold.airflow.overview.overview_routes.visible_pipelines", lambda user, session: ())
+    page.goto(URL)
+    none = page.get_by_test_id("none")
+    expect(none).to_contain_text("There is no pipeline that you may see. To begin:")
+    lines = none.get_by_role("listitem")
+    expect(lines).to_have_count(3)
+    expect(lines.nth(0).get_by_role("code")).to_have_text("stagehold init my_project")
+    expect(lines.nth(1).get_by_role("code")).to_have_text('stagehold.dags("../my_project")')
+    expect(lines.nth(2).get_by_role("code")).to_have_text("stagehold run customer_totals")

@@ -1,8 +1,9 @@
 // @ts-check
 // Which pipelines are looked for, by name, tag and owner, and which come first.
 
+import { textOf } from "../texts.js";
 import { Field, html, onTyped, Select, SmallButton } from "../ui.js";
-import { ORDERS } from "./overview_texts.js";
+import { orders } from "./overview_texts.js";
 
 const { useEffect, useState } = globalThis.React;
 const { Flex, Input } = globalThis.ChakraUI;
@@ -22,7 +23,7 @@ function Search({ asked, say }) {
     return () => clearTimeout(timer);
   }, [typed]);
   return html`
-    <${Field} label="Name">
+    <${Field} label=${textOf("filter.name")}>
       <${Input} data-testid="search" onChange=${onTyped(setTyped)} size="sm" type="search" value=${typed} />
     <//>`;
 }
@@ -31,8 +32,8 @@ function Search({ asked, say }) {
 export function Filters({ all: { tags, owners, me }, asked, say }) {
   /** @type {(name: string) => (value: string) => void} */
   const choose = (name) => (value) => say({ [name]: value, offset: "" });
-  const any = [["", "any"]];
-  const people = owners.map((one) => [one, one === me ? `me (${one})` : one]);
+  const any = [["", textOf("filter.any")]];
+  const people = owners.map((one) => [one, one === me ? textOf("filter.me", { name: one }) : one]);
   const chosen = ["search", "kind", "tag", "owner"].some((name) => asked[name]);
   return html`
     <${Flex} align="end" columnGap="4" data-testid="filters" pb="3" px="4" rowGap="2" wrap="wrap">
@@ -40,17 +41,18 @@ export function Filters({ all: { tags, owners, me }, asked, say }) {
       ${
         tags.length > 0 &&
         html`
-          <${Select} label="Tag" onChange=${choose("tag")} options=${any.concat(tags.map((one) => [one, one]))}
-            value=${asked.tag ?? ""} />`
+          <${Select} label=${textOf("filter.tag")} onChange=${choose("tag")}
+            options=${any.concat(tags.map((one) => [one, one]))} value=${asked.tag ?? ""} />`
       }
-      <${Select} label="Owner" onChange=${choose("owner")} options=${any.concat(people)} value=${asked.owner ?? ""} />
-      <${Select} label="First" onChange=${(/** @type {string} */ order) => say({ order, offset: "" })}
-        options=${Object.entries(ORDERS)} value=${asked.order ?? "state"} />
+      <${Select} label=${textOf("filter.owner")} onChange=${choose("owner")} options=${any.concat(people)}
+        value=${asked.owner ?? ""} />
+      <${Select} label=${textOf("filter.first")} onChange=${(/** @type {string} */ order) => say({ order, offset: "" })}
+        options=${orders()} value=${asked.order ?? "state"} />
       ${
         chosen &&
         html`
           <${SmallButton} onClick=${() => say({ search: "", kind: "", tag: "", owner: "", offset: "" })}>
-            Show all
+            ${textOf("filter.all")}
           <//>`
       }
     <//>`;

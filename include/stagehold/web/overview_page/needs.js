@@ -4,6 +4,7 @@
 import { refreshAirflow } from "../airflow_cache.js";
 import { fetchResumePreview, resume, startRun } from "../api.js";
 import { plural } from "../formats.js";
+import { textOf } from "../texts.js";
 import { html, Muted, RunLink, SmallButton } from "../ui.js";
 import { lookPage, needText, stepText } from "./overview_texts.js";
 
@@ -20,7 +21,7 @@ async function resumed({ row, mark }) {
   const run = mark.run_id.slice(mark.run_id.indexOf("/") + 1);
   const { again, refusal } = await fetchResumePreview(row.name, run);
   if (refusal) return refusal;
-  if (again > 0) return `${plural(again, "partition")} that can be read would run again: see the run's page.`;
+  if (again > 0) return textOf("step.again", { partitions: plural(again, "partition") });
   await resume(row.name, run);
   return null;
 }
@@ -36,7 +37,7 @@ function Step({ row, mark, onStarted }) {
     try {
       const kept = mark.step === "run" ? await startRun(row.name, { interval: mark.interval }) : null;
       const problem = kept ? null : await resumed({ row, mark });
-      setTold(problem ?? (kept ? "A run was started." : "The run goes on."));
+      setTold(problem ?? (kept ? textOf("step.started") : textOf("step.goes_on")));
       if (problem === null) {
         refreshAirflow();
         onStarted();
@@ -46,9 +47,10 @@ function Step({ row, mark, onStarted }) {
     }
     setBusy(false);
   };
+  const label = textOf("step.label", { interval: mark.interval, pipeline: row.name, step: text });
   return html`
     <${Box}>
-      <${SmallButton} aria-label="${text}: ${row.name} for ${mark.interval}" disabled=${busy} loading=${busy}
+      <${SmallButton} aria-label=${label} disabled=${busy} loading=${busy}
         onClick=${press}>
         ${text}
       <//>
@@ -83,7 +85,7 @@ export function Needs({ row, onStarted }) {
         needs.length > shown.length &&
         html`
           <${Link} as="button" fontSize="xs" onClick=${() => setAll(true)} type="button">
-            and ${needs.length - shown.length} more
+            ${textOf("need.more", { count: needs.length - shown.length })}
           <//>`
       }
     <//>`;

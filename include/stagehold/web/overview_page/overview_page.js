@@ -2,10 +2,26 @@
 // The page of all pipelines in Airflow's menu, loaded by its UI as a React app. Plain modules, no build step, as
 // run_page.js.
 
+import { useAirflowChoices } from "../airflow_choices.js";
 import { fetchOverview, fetchSizes, fetchStaleOverview } from "../api.js";
-import { clock, plural } from "../formats.js";
+import { bareClock, plural, zoned } from "../formats.js";
+import { number } from "../numbers.js";
 import { useAnswer, usePolled } from "../server_hooks.js";
-import { Card, Columns, html, Loading, Muted, Nothing, Page, Pressable, SmallButton } from "../ui.js";
+import { meaningOf, textOf } from "../texts.js";
+import {
+  Card,
+  Columns,
+  Headline,
+  html,
+  Loading,
+  Muted,
+  Nothing,
+  Page,
+  Pressable,
+  SmallButton,
+  Steps,
+  term,
+} from "../ui.js";
 import { useUrlState } from "../url_state.js";
 import { Filters } from "./filters.js";
 import { KINDS, KINDS_IN_ORDER } from "./overview_texts.js";
@@ -13,19 +29,13 @@ import { PipelineLines } from "./pipeline_lines.js";
 import { Storage, Versions } from "./storage.js";
 
 const { useEffect, useRef, useState } = globalThis.React;
-const { Box, Code, Flex, Grid, Heading, Stack, Text } = globalThis.ChakraUI;
+const { Code, Flex, Grid, Heading, Stack, Text } = globalThis.ChakraUI;
 
 const SELDOM_SECONDS = 60;
 const SOON_SECONDS = 3;
 const MOST_LEASES = 20;
 const PAGE = 50;
 const ASKED = ["search", "kind", "tag", "owner", "order", "offset"];
-const HOW =
-  "State and marks are said from ledger and schedule alone. Stale is what would come out differently now, as code, " +
-  "sources or suites have changed since; that is worked out apart, and may be some minutes old.";
-const NONE =
-  "There is no pipeline that you may see. A pipeline is a YAML file in the project's include/pipelines; " +
-  "`stagehold init` makes a project.";
 
 // Asked for apart and seldom, as it takes long to work out; soon again while that is `underWay`, and after the first
 // time, when the answer may be as old as the last look at this page. `key` says all that the question depends on.
@@ -53,7 +63,7 @@ function useSeldom(key, ask, underWay) {
 // How many pipelines are of a kind; a press shows only those. Those that are stale are counted when somebody asks.
 /** @param {Asking & { kind: Api.PipelineKind, count: number | undefined }} props */
 function Tile({ kind, count, asked, say }) {
-  const { name, mark, palette } = KINDS[kind];
+  const { mark, palette, text } = KINDS[kind];
   const pressed = asked.kind === kind;
   const edge = count ? { borderTopColor: `${palette}.solid` } : {};
   const able = count !== 0 || pressed;
@@ -62,16 +72,17 @@ function Tile({ kind, count, asked, say }) {
     : { cursor: "default", opacity: 0.55 };
   return html`
     <${Pressable} aria-pressed=${pressed} bg=${pressed ? "bg.emphasized" : "bg"} borderRadius="lg" borderWidth="1px"
-      css=${{ "&&": { ...edge, borderTopWidth: "3px" } }} data-testid="tile-${name}" disabled=${!able}
-      onClick=${() => say({ kind: pressed ? "" : kind, offset: "" })} px="2.5" py="3" textAlign="start" ...${looks}>
-      <${Text} fontSize="2xl" fontWeight="semibold" lineHeight="1.1">${count?.toLocaleString() ?? "?"}<//>
-      <${Text} color=${able ? `${palette}.fg` : "fg.muted"} fontSize="sm" whiteSpace="nowrap">${mark} ${name}<//>
+      css=${{ "&&": { ...edge, borderTopWidth: "3px" } }} data-testid="tile-${kind}" disabled=${!able}
+      onClick=${() => say({ kind: pressed ? "" : kind, offset: "" })} px="2.5" py="3" textAlign="start"
+      title=${meaningOf(kind)} ...${looks}>
+      <${Text} fontSize="2xl" fontWeight="semibold" lineHeight="1.1">${count === undefined ? "?" : number(count)}<//>
+      <${Text} color=${able ? `${palette}.fg` : "fg.muted"} fontSize="sm" whiteSpace="nowrap">${mark} ${text}<//>
     <//>`;
 }
 
 /** @param {Asking & { kinds: Api.Overview["kinds"] }} props */
 const Tiles = ({ kinds, ...asking }) => html`
-  <${Grid} gap="2" templateColumns="repeat(auto-fit, minmax(104px, 1fr))">
+  <${Grid} gap="2" templateColumns="repeat(auto-fit, minmax(7rem, 1fr))">
     ${KINDS_IN_ORDER.filter((kind) => kind !== "hidden" || kinds.hidden).map(
       (kind) => html`
         <${Tile} count=${kinds[kind] ?? (kind === "stale" && asking.asked.kind !== kind ? undefined : 0)} kind=${kind}
@@ -92,9 +103,14 @@ function Turns({ all, asked, say, turning }) {
     <//>`;
   return html`
     <${Flex} align="center" borderTopWidth="1px" data-testid="turns" gap="3" px="4" py="2">
-      ${turn("Before", first > 0, first - PAGE)} ${turn("After", last < all.found, first + PAGE)}
+      ${turn(textOf("turn.before"), first > 0, first - PAGE)}
+      ${turn(textOf("turn.after"), last < all.found, first + PAGE)}
       <${Muted}>
-        ${all.pipelines.length > 0 ? `${first + 1} to ${last}` : "none"} of ${all.found.toLocaleString()}
+        ${
+          all.pipelines.length > 0
+            ? textOf("turn.part", { all: all.found, first: first + 1, last })
+            : textOf("turn.none", { all: all.found })
+        }
       <//>
       ${turning && html`<${Loading} size="sm" />`}
     <//>`;
@@ -106,15 +122,15 @@ function Turns({ all, asked, say, turning }) {
  */
 function All({ all, turning, sizes, stale, onStarted, ...asking }) {
   const { pipelines, looked, found, total, kinds } = all;
-  const note = found === total ? plural(total, "pipeline") : `${found.toLocaleString()} of ${total.toLocaleString()}`;
+  const note = found === total ? plural(total, "pipeline") : textOf("turn.found", { all: total, found });
   return html`
     <${Stack} gap="4">
       <${Tiles} kinds=${kinds} ...${asking} />
-      <${Card} data-testid="pipelines" note=${note} title="Pipelines">
+      <${Card} data-testid="pipelines" note=${note} title=${textOf("line.title")}>
         <${Filters} all=${all} ...${asking} />
         <${PipelineLines} looked=${looked} onStarted=${onStarted} rows=${pipelines} sizes=${sizes} stale=${stale} />
         <${Turns} all=${all} turning=${turning} ...${asking} />
-        <${Muted} borderTopWidth="1px" px="4" py="2">${HOW}<//>
+        <${Muted} borderTopWidth="1px" px="4" py="2">${textOf("line.how")}<//>
       <//>
     <//>`;
 }
@@ -128,20 +144,32 @@ function Leases({ leases }) {
       html`<${Code} overflowWrap="anywhere" px="0" size="sm" variant="plain">${one.name}<//>`,
       html`<${Text} fontSize="sm" overflowWrap="anywhere">${one.holder}<//>`,
       one.epoch,
-      clock(one.expires_at),
+      bareClock(one.expires_at),
     ]);
   const left = leases.length - rows.length;
-  const names = ["Of", "Holder", "Epoch", "Ends, unless renewed"];
+  const more = textOf("more", { more: plural(left, "more lease") });
+  const names = [
+    textOf("lease.of"),
+    textOf("lease.holder"),
+    term("epoch", textOf("column.epoch")),
+    zoned(textOf("lease.ends")),
+  ];
   return html`
-    <${Card} data-testid="leases" note="who works on what now" title="Leases">
+    <${Card} data-testid="leases" note=${textOf("lease.note")} title=${term("lease", textOf("lease.title"))}>
       ${
         rows.length > 0
           ? html`<${Columns} names=${names} rows=${rows} />`
-          : html`<${Muted} fontSize="sm" pb="4" px="4">Nobody works on anything now.<//>`
+          : html`<${Muted} fontSize="sm" pb="4" px="4">${textOf("lease.none")}<//>`
       }
-      ${left > 0 && html`<${Muted} fontSize="sm" px="4" py="3">and ${plural(left, "more lease")}<//>`}
+      ${left > 0 && html`<${Muted} fontSize="sm" px="4" py="3">${more}<//>`}
     <//>`;
 }
+
+const None = () => html`
+  <${Headline} data-testid="none" palette="gray">
+    <${Text} fontWeight="semibold" mb="1">${textOf("first.none")}<//>
+    <${Steps} lines=${[textOf("first.init"), textOf("first.dags"), textOf("first.run")]} />
+  <//>`;
 
 /** @param {Api.Overview} all */
 const hurries = (all) => all.pipelines.some((row) => row.active > 0);
@@ -158,6 +186,8 @@ function useOverview(asked) {
 }
 
 function OverviewPage() {
+  useAirflowChoices();
+  const name = textOf("page.overview");
   const [asked, say] = useUrlState(ASKED);
   const { all, problem, turning, load, hurry } = useOverview(asked);
   const names = (all?.pipelines ?? []).map((row) => row.name);
@@ -167,20 +197,21 @@ function OverviewPage() {
     () => fetchStaleOverview(names),
     (one) => !one.planned,
   );
-  if (all === null) return html`<${Nothing} problem=${problem} title="The pipelines cannot be shown" />`;
+  if (all === null)
+    return html`<${Nothing} name=${name} problem=${problem} title=${textOf("page.unshown.overview")} />`;
   const started = () => {
     hurry();
     load();
   };
   return html`
-    <${Page} data-testid="stagehold-overview" problem=${problem}>
-      <${Heading} as="h2" size="lg">Stagehold pipelines<//>
+    <${Page} data-testid="stagehold-overview" name=${name} problem=${problem}>
+      <${Heading} as="h2" size="lg">${name}<//>
       ${
         all.total > 0
           ? html`
               <${All} all=${all} asked=${asked} onStarted=${started} say=${say} sizes=${sizes} stale=${stale}
                 turning=${turning} />`
-          : html`<${Box} data-testid="none" maxW="720px"><${Text}>${NONE}<//><//>`
+          : html`<${None} />`
       }
       <${Leases} leases=${all.leases} />
       <${Flex} align="start" gap="4" wrap="wrap">

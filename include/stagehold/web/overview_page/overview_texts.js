@@ -2,79 +2,78 @@
 // How the overview says things: marks, colours and short texts. No markup here.
 
 import { plural, runPage, timeToGo } from "../formats.js";
+import { textOf, withTexts } from "../texts.js";
 
-/** @typedef {{ mark: string, palette: string, solid: boolean }} Look */
+/** @typedef {{ mark: string, palette: string, solid: boolean, text: string }} Look */
 
 // What somebody looks for, in the order in which they want to know.
-/** @type {Record<Api.PipelineKind, Look & { name: string }>} */
-export const KINDS = {
-  failing: { mark: "✕", palette: "failed", name: "Failing", solid: true },
-  blocked: { mark: "✕", palette: "failed", name: "Blocked", solid: false },
-  overdue: { mark: "!", palette: "warning", name: "Overdue", solid: true },
-  waived: { mark: "≈", palette: "warning", name: "Waived", solid: false },
-  stale: { mark: "↻", palette: "warning", name: "Stale", solid: false },
-  running: { mark: "▸", palette: "running", name: "Running", solid: true },
-  never_run: { mark: "·", palette: "gray", name: "Never ran", solid: false },
-  hidden: { mark: "–", palette: "gray", name: "Not shown", solid: false },
-  current: { mark: "✓", palette: "success", name: "Complete", solid: false },
-};
+/** @type {Record<Api.PipelineKind, Look>} */
+export const KINDS = withTexts("kind", {
+  failing: { mark: "✕", palette: "failed", solid: true },
+  blocked: { mark: "✕", palette: "failed", solid: false },
+  overdue: { mark: "!", palette: "warning", solid: true },
+  waived: { mark: "≈", palette: "warning", solid: false },
+  stale: { mark: "↻", palette: "warning", solid: false },
+  running: { mark: "▸", palette: "running", solid: true },
+  never_run: { mark: "·", palette: "gray", solid: false },
+  hidden: { mark: "–", palette: "gray", solid: false },
+  current: { mark: "✓", palette: "success", solid: false },
+});
 
 export const KINDS_IN_ORDER = /** @type {Api.PipelineKind[]} */ (Object.keys(KINDS));
 
-/** @type {Record<Api.PipelineOrder, string>} */
-export const ORDERS = { state: "what needs somebody", name: "name", newest: "newest run" };
+/** @type {Api.PipelineOrder[]} */
+const ORDERS = ["state", "name", "newest"];
+
+export const orders = () => ORDERS.map((order) => [order, textOf(`order.${order}`)]);
 
 // What became of the newest run of an interval.
-/** @type {Record<Api.RunWord, Look & { text: string }>} */
-export const RUNS = {
-  queued: { mark: "▹", palette: "running", text: "is queued", solid: false },
-  running: { mark: "▸", palette: "running", text: "goes on", solid: true },
-  success: { mark: "✓", palette: "success", text: "succeeded", solid: false },
-  failed: { mark: "✕", palette: "failed", text: "failed", solid: true },
-  canceled: { mark: "✕", palette: "failed", text: "was cancelled", solid: false },
-  suspended: { mark: "‖", palette: "warning", text: "was suspended", solid: false },
-  silent: { mark: "?", palette: "failed", text: "has ended without a word", solid: true },
-};
+/** @type {Record<Api.RunWord, Look>} */
+export const RUNS = withTexts("newest", {
+  queued: { mark: "▹", palette: "running", solid: false },
+  running: { mark: "▸", palette: "running", solid: true },
+  success: { mark: "✓", palette: "success", solid: false },
+  failed: { mark: "✕", palette: "failed", solid: true },
+  canceled: { mark: "✕", palette: "failed", solid: false },
+  suspended: { mark: "‖", palette: "warning", solid: false },
+  silent: { mark: "?", palette: "failed", solid: true },
+});
 
 /** @param {string} moment */
-const ago = (moment) => `${timeToGo((Date.now() - Date.parse(moment)) / 1000)} ago`;
+const since = (moment) => timeToGo((Date.now() - Date.parse(moment)) / 1000);
 
 // Why a pipeline stands as it does, in a sentence.
 /** @param {Api.PipelineRow} row */
 export function standingText({ standing, newest, active, due, marks }) {
-  const going = active > 0 ? `${plural(active, "run")} under way` : null;
+  const going = active > 0 ? textOf("standing.active", { runs: plural(active, "run") }) : null;
   const needs = marks.filter((mark) => mark.need).length;
-  if (needs > 0) return [`${plural(needs, "interval")} of the last ${marks.length}`, going].filter(Boolean).join("; ");
+  const needy = textOf("standing.needs", { intervals: plural(needs, "interval"), all: marks.length });
+  if (needs > 0) return [needy, going].filter(Boolean).join("; ");
   if (going) return going;
-  if (standing === "overdue" && due) return `Airflow should have started a run ${ago(due)}`;
-  if (standing === "hidden") return "you may see its DAG, but not its runs";
-  if (newest === null) return "no run is on record";
-  return marks.length > 1 ? `the last ${marks.length} intervals are whole` : `${newest.mark.interval} is whole`;
+  if (standing === "overdue" && due) return textOf("standing.overdue", { time: since(due) });
+  if (standing === "hidden") return textOf("standing.hidden");
+  if (newest === null) return textOf("standing.none");
+  const { interval } = newest.mark;
+  return marks.length > 1 ? textOf("standing.whole", { all: marks.length }) : textOf("standing.alone", { interval });
 }
-
-/** @type {Record<Api.Need, (mark: Api.IntervalMark) => string>} */
-const NEEDS = {
-  blocked: () => "its gate refused some of it",
-  failed: ({ word }) => `the newest run ${RUNS[word].text}`,
-  suspended: () => "its run was suspended, and waits for somebody",
-  incomplete: ({ word }) => `not whole, though the newest run ${RUNS[word].text}`,
-};
 
 // Why an interval needs somebody.
 /** @param {Api.IntervalMark} mark */
-export const needText = (mark) => (mark.need ? `${NEEDS[mark.need](mark)}: ${mark.reason}` : "");
+export function needText({ need, reason, word }) {
+  return need ? `${textOf(`need.${need}`, { ended: RUNS[word].text })}: ${reason}` : "";
+}
 
 // What the one button of an interval says.
 /** @param {Api.IntervalMark} mark */
 export function stepText({ need, step }) {
-  if (step === "look") return "Look at its gate";
-  if (step === "run") return "Run it";
-  return need === "incomplete" ? "Bring up to date" : "Resume";
+  if (step === "look") return textOf("step.look");
+  if (step === "run") return textOf("step.run");
+  return need === "incomplete" ? textOf("step.update") : textOf("step.resume");
 }
 
 /** @param {Api.IntervalMark} mark */
 export const markText = (mark) =>
-  `${mark.interval}: ${mark.need ? needText(mark) : `the newest run ${RUNS[mark.word].text}`}`;
+  `${mark.interval}: ${mark.need ? needText(mark) : textOf("need.failed", { ended: RUNS[mark.word].text })}`;
 
 // A success that is not whole, or that waits for somebody, looks like none.
 /** @param {Api.IntervalMark} mark */
@@ -85,15 +84,17 @@ export const markLook = ({ word, need }) =>
 
 /** @param {Api.IntervalMark} mark */
 export function whenText({ word, started_at, ended_at }) {
-  return ended_at && !["queued", "running"].includes(word) ? `ended ${ago(ended_at)}` : `began ${ago(started_at)}`;
+  return ended_at && !["queued", "running"].includes(word)
+    ? textOf("mark.ended", { time: since(ended_at) })
+    : textOf("mark.began", { time: since(started_at) });
 }
 
 // How many intervals would come out differently now, and why the newest of them would.
 /** @param {Api.PipelineStaleness} stale */
 export function staleText({ first, looked_at, problem, stale, unplanned }) {
-  if (problem) return `What is stale cannot be said: ${problem}`;
-  const of = `${stale} of the last ${looked_at} stale`;
-  const unknown = unplanned ? `; of ${unplanned} it cannot be said` : "";
+  if (problem) return textOf("stale.problem", { problem });
+  const of = textOf("stale.count", { stale, all: looked_at });
+  const unknown = unplanned ? textOf("stale.unknown", { unknown: unplanned }) : "";
   return first ? `↻ ${of}: ${first.interval}, ${first.stage}: ${first.reason}${unknown}` : `${of}${unknown}`;
 }
 

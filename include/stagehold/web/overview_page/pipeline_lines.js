@@ -2,9 +2,10 @@
 // Each pipeline on a line: how it stands, its newest intervals, and how much of the newest one is there.
 
 import { bytes, clock, lookedText, runPage } from "../formats.js";
+import { textOf } from "../texts.js";
 import { Cells, ColumnTable, html, Muted, RunLink, Tag, tooltip } from "../ui.js";
 import { Needs } from "./needs.js";
-import { KINDS, markLook, markText, pipelinePage, standingText, staleText, whenText } from "./overview_texts.js";
+import { KINDS, markLook, markText, pipelinePage, staleText, standingText, whenText } from "./overview_texts.js";
 
 const { Badge, Box, Flex, Link, Text } = globalThis.ChakraUI;
 
@@ -15,18 +16,18 @@ const Name = ({ row }) => html`
   <${Box}>
     <${Link} fontWeight="semibold" href=${pipelinePage(row)} textDecoration="underline">${row.name}<//>
     <${Flex} align="center" gap="2" mt="0.5">
-      <${Muted}>${row.schedule ?? "no schedule"}<//>
-      ${row.paused && html`<${Badge} size="xs" variant="outline">paused<//>`}
+      <${Muted}>${row.schedule ?? textOf("line.no_schedule")}<//>
+      ${row.paused && html`<${Badge} size="xs" variant="outline">${textOf("line.paused")}<//>`}
       ${row.tags.map((tag) => html`<${Badge} key=${tag} size="xs" variant="surface">${tag}<//>`)}
     <//>
   <//>`;
 
 /** @param {OfRow & { onStarted: () => void }} props */
 function State({ row, onStarted }) {
-  const { mark, palette, name, solid } = KINDS[row.standing];
+  const { mark, palette, solid, text } = KINDS[row.standing];
   return html`
     <${Box} maxW="440px" minW="180px">
-      <${Tag} palette=${palette} variant=${solid ? "solid" : "subtle"}>${mark} ${name}<//>
+      <${Tag} palette=${palette} variant=${solid ? "solid" : "subtle"}>${mark} ${text}<//>
       <${Muted} mt="1" overflowWrap="anywhere">${standingText(row)}<//>
       <${Needs} onStarted=${onStarted} row=${row} />
     <//>`;
@@ -53,21 +54,21 @@ function Stale({ stale, planned_at }) {
   const why = first ? `${first.interval}, ${first.stage}: ${first.reason}. ` : "";
   return html`
     <${Text} color=${first ? "warning.fg" : "fg.muted"} data-testid="stale" fontSize="xs" lineClamp=${2}
-      overflowWrap="anywhere" title="${why}As of ${clock(planned_at)}">
+      overflowWrap="anywhere" title="${why}${textOf("stale.as_of", { at: clock(planned_at) })}">
       ${staleText(stale)}
     <//>`;
 }
 
 /** @param {OfRow & { stale?: Api.PipelineStaleness }} props */
 function Marks({ row, stale }) {
-  if (row.newest === null) return html`<${Muted}>none yet<//>`;
+  if (row.newest === null) return html`<${Muted}>${textOf("line.none_yet")}<//>`;
   const { mark } = row.newest;
   return html`
     <${Box}>
       <${Flex} gap="2px">${row.marks.map((one) => html`<${Mark} key=${one.interval} mark=${one} />`)}<//>
       <${Text} fontSize="xs" mt="1" overflowWrap="anywhere">
         <${RunLink} data-testid="newest" runId=${mark.run_id}>${mark.interval}<//>
-        <${Text} as="span" color="fg.muted">, ${whenText(mark)}${runPage(mark.run_id) ? "" : ", by a command"}<//>
+        <${Text} as="span" color="fg.muted">, ${whenText(mark)}${runPage(mark.run_id) ? "" : textOf("mark.command")}<//>
       <//>
       ${stale?.planned_at && html`<${Stale} planned_at=${stale.planned_at} stale=${stale} />`}
       ${stale?.problem && html`<${Muted} lineClamp=${2} title=${stale.problem}>${staleText(stale)}<//>`}
@@ -76,7 +77,7 @@ function Marks({ row, stale }) {
 
 /** @param {{ newest: Api.NewestInterval | null, size?: Api.PipelineSize }} props */
 function Done({ newest, size }) {
-  if (newest === null) return html`<${Muted}>none on record<//>`;
+  if (newest === null) return html`<${Muted}>${textOf("line.none")}<//>`;
   const share = newest.partitions ? (100 * newest.done) / newest.partitions : 0;
   return html`
     <${Box} minW="120px">
@@ -84,7 +85,7 @@ function Done({ newest, size }) {
         <${Box} bg=${share === 100 ? "success.solid" : "warning.solid"} h="full" style=${{ width: `${share}%` }} />
       <//>
       <${Muted} mt="1">${newest.text}<//>
-      ${size && html`<${Muted}>${bytes(size.bytes)} of all intervals<//>`}
+      ${size && html`<${Muted}>${textOf("line.size", { size: bytes(size.bytes) })}<//>`}
     <//>`;
 }
 
@@ -102,7 +103,12 @@ export function PipelineLines({ rows, looked, sizes, stale, onStarted }) {
     row.standing === "hidden" ? "" : html`<${Marks} row=${row} stale=${staleOf.get(row.name)} />`,
     row.standing === "hidden" ? "" : html`<${Done} newest=${row.newest} size=${sizeOf.get(row.name)} />`,
   ];
-  const names = ["Pipeline", "State", "Newest intervals", `Partitions and data, ${lookedText(looked)}`];
+  const names = [
+    textOf("line.pipeline"),
+    textOf("line.state"),
+    textOf("line.newest"),
+    textOf("line.data", { looked: lookedText(looked) }),
+  ];
   return html`
     <${ColumnTable} names=${names} whiteSpace="nowrap">
       ${rows.map(

@@ -3,7 +3,8 @@
 
 import { fetchBackfill, Refused, startBackfill } from "../api.js";
 import { plural, timeToGo } from "../formats.js";
-import { Card, Field, html, Notice, onTyped, Select, SmallButton } from "../ui.js";
+import { textOf } from "../texts.js";
+import { Card, Field, html, Notice, onTyped, Select, SmallButton, term } from "../ui.js";
 import { useUrlState } from "../url_state.js";
 import { BackfillPlan } from "./backfill_plan.js";
 
@@ -12,14 +13,9 @@ const { Box, Button, Flex, Input, Text } = globalThis.ChakraUI;
 
 /** @typedef {import("../api.js").BackfillWish} Wish */
 
-/** @type {Record<Api.Only | "", string>} */
-const ONLY = {
-  "": "what is not up to date",
-  missing: "what is missing",
-  failed: "what failed or is blocked",
-  stale: "what would come out differently now",
-  all: "everything, once more",
-};
+/** @type {Api.Only[]} */
+const ONLY = ["missing", "failed", "stale", "all"];
+const only = () => [["", textOf("only.old")], ...ONLY.map((one) => [one, textOf(`only.${one}`)])];
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ANY = "";
 const AT_A_TIME = "4";
@@ -47,7 +43,9 @@ function Stages({ stages, chosen, onChoose }) {
   const toggle = (name) => onChoose(chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen, name]);
   return html`
     <${Box} as="fieldset" border="0" fontSize="sm" m="0" minW="0" p="0">
-      <${Text} as="legend" color="fg.muted" mb="1" p="0">${chosen.length ? "Stages" : "Stages: all of them"}<//>
+      <${Text} as="legend" color="fg.muted" mb="1" p="0">
+        ${chosen.length ? textOf("backfill.stages") : textOf("backfill.all_stages")}
+      <//>
       <${Flex} gap="1.5" wrap="wrap">
         ${stages.map(({ name }) => {
           const looks = chosen.includes(name) ? { colorPalette: "brand", variant: "subtle" } : {};
@@ -62,10 +60,11 @@ function Stages({ stages, chosen, onChoose }) {
 
 /** @param {{ answer: Api.BegunBackfill }} props */
 function Started({ answer: { intervals } }) {
-  const which = intervals.length > 1 ? `${intervals[0]} to ${intervals.at(-1)}` : (intervals[0] ?? "");
+  const [first = "", last = first] = [intervals[0], intervals.at(-1)];
+  const which = first === last ? first : textOf("range.both", { first, last });
   return html`
     <${Notice} data-testid="backfill-started" palette="running" role="status">
-      Started: ${plural(intervals.length, "interval")}, ${which}. They show above when their runs begin.
+      ${textOf("backfill.started", { intervals: plural(intervals.length, "interval"), which })}
     <//>`;
 }
 
@@ -147,18 +146,22 @@ function useBackfill(dagId, wish, onStarted) {
 }
 
 /** @param {{ underWay: Api.PlanUnderWay }} props */
-const UnderWay = ({ underWay: { planned, of } }) => html`
-  <${Notice} data-testid="backfill-under-way" palette="running" role="status">
-    ${of === null ? "The plan waits for another one to be made." : `Planned ${planned} of ${plural(of, "interval")}.`}
-    You may leave this page and come back.
-  <//>`;
+function UnderWay({ underWay: { planned, of } }) {
+  const intervals = plural(of ?? 0, "interval");
+  const done = of === null ? textOf("backfill.waits") : textOf("backfill.planned", { intervals, planned });
+  return html`
+    <${Notice} data-testid="backfill-under-way" palette="running" role="status">
+      ${`${done} ${textOf("backfill.leave")}`}
+    <//>`;
+}
 
 /** @param {Api.ShownBackfill} plan */
 function totals(plan) {
-  const unknown = plan.unknown.length ? `, without ${plan.unknown.join(", ")}, of which no time is known` : "";
-  const work = plan.seconds >= 1 ? `, about ${timeToGo(plan.seconds)} of work${unknown}` : "";
-  const saved = plan.saved_seconds >= 1 ? ` That spares ${timeToGo(plan.saved_seconds)}.` : "";
-  return `Runs ${plural(plan.runs, "partition")}${work}; reuses ${plan.reuses.toLocaleString()}.${saved}`;
+  const unknown = plan.unknown.length ? textOf("backfill.unknown", { stages: plan.unknown.join(", ") }) : "";
+  const work = plan.seconds >= 1 ? textOf("backfill.work", { time: timeToGo(plan.seconds) }) + unknown : "";
+  const saved = plan.saved_seconds >= 1 ? ` ${textOf("backfill.spares", { time: timeToGo(plan.saved_seconds) })}` : "";
+  const runs = textOf("backfill.runs", { partitions: plural(plan.runs, "partition") });
+  return `${runs}${work}${textOf("backfill.reuses", { reuses: plan.reuses })}${saved}`;
 }
 
 /**
@@ -168,7 +171,7 @@ function totals(plan) {
  */
 function Start({ plan, busy, most, onMost, onStart }) {
   const running = plan.intervals.filter((one) => one.cells.some((cell) => cell.runs > 0));
-  const refusal = plan.refusal ?? (running.length === 0 ? "There is nothing to compute." : null);
+  const refusal = plan.refusal ?? (running.length === 0 ? textOf("backfill.nothing") : null);
   const start = () => onStart({ token: plan.token, max_active: Number(most) });
   return html`
     <${Flex} align="end" borderTopWidth="1px" gap="4" px="4" py="3" wrap="wrap">
@@ -178,11 +181,11 @@ function Start({ plan, busy, most, onMost, onStart }) {
         ${plan.released && html`<${Text} data-testid="backfill-released" fontSize="sm">${plan.released}<//>`}
         ${plan.along && html`<${Text} data-testid="backfill-along" fontSize="sm">${plan.along}<//>`}
       <//>
-      <${TypedField} label="Intervals at a time" max=${100} min=${1} onChange=${onMost} type="number" value=${most}
+      <${TypedField} label=${textOf("backfill.most")} max=${100} min=${1} onChange=${onMost} type="number" value=${most}
         width="130px" />
       <${Button} colorPalette="brand" data-testid="backfill-start" loading=${busy} onClick=${start} size="sm"
         type="button" disabled=${refusal !== null || busy || !(Number(most) >= 1)}>
-        Start ${plural(running.length, "interval")}
+        ${textOf("backfill.start", { intervals: plural(running.length, "interval") })}
       <//>
     <//>`;
 }
@@ -199,14 +202,14 @@ function WishForm({ fields, set, page, busy, onShow }) {
   return html`
     <${Flex} as="form" direction="column" gap="3" onSubmit=${onShow} pb="4" px="4">
       <${Flex} align="end" gap="3" wrap="wrap">
-        <${IntervalField} days=${days} label="From" onChange=${set("first")} value=${fields.first} />
-        <${IntervalField} days=${days} label="To" onChange=${set("last")} value=${fields.last} />
-        <${Select} flex="0 1 260px" label="Compute" onChange=${set("only")} options=${Object.entries(ONLY)}
+        <${IntervalField} days=${days} label=${textOf("range.from")} onChange=${set("first")} value=${fields.first} />
+        <${IntervalField} days=${days} label=${textOf("range.to")} onChange=${set("last")} value=${fields.last} />
+        <${Select} flex="0 1 260px" label=${textOf("backfill.compute")} onChange=${set("only")} options=${only()}
           value=${fields.only} />
-        <${Select} flex="0 1 200px" label="Anew from" onChange=${set("from")} value=${fields.from}
-          options=${[[ANY, "no stage"], ...stages.map(({ name }) => [name, name])]} />
+        <${Select} flex="0 1 200px" label=${textOf("backfill.anew")} onChange=${set("from")} value=${fields.from}
+          options=${[[ANY, textOf("backfill.no_stage")], ...stages.map(({ name }) => [name, name])]} />
         <${Button} disabled=${!fields.first || !fields.last} loading=${busy} size="sm" type="submit" variant="outline">
-          Show the plan
+          ${textOf("backfill.show")}
         <//>
       <//>
       <${Stages} chosen=${fields.stages} onChoose=${set("stages")} stages=${stages} />
@@ -267,7 +270,8 @@ export function Backfill({ dagId, page, range, onStarted }) {
   const { answer, busy, plan, problem, show, start, underWay } = useBackfill(dagId, wishOf(fields), onStarted);
   const onShow = useShownInUrl(fields, setFields, show);
   return html`
-    <${Card} data-testid="backfill" note="choose intervals above, or dates that have not run yet" title="Backfill">
+    <${Card} data-testid="backfill" note=${textOf("backfill.note")}
+      title=${term("backfill", textOf("backfill.title"))}>
       <${WishForm} busy=${busy && !plan} fields=${fields} onShow=${onShow} page=${page} set=${set} />
       ${underWay && html`<${Box} pb="3" px="4"><${UnderWay} underWay=${underWay} /><//>`}
       ${

@@ -2,6 +2,8 @@
 // What a backfill would do: intervals by stages with how many partitions run, and why.
 
 import { plural, timeToGo } from "../formats.js";
+import { number } from "../numbers.js";
+import { textOf, withTexts } from "../texts.js";
 import { html, Muted, SmallButton, tooltip } from "../ui.js";
 
 const { useState } = globalThis.React;
@@ -9,17 +11,17 @@ const { Box, Table, Text } = globalThis.ChakraUI;
 
 const MOST_ROWS = 15; // that are shown before somebody asks for all
 
-/** @type {Record<string, { palette: string, text: string }>} */
-const LOOKS = {
-  good: { palette: "success", text: "up to date" },
-  missing: { palette: "gray", text: "missing" },
-  failed: { palette: "failed", text: "failed" },
-  stale: { palette: "warning", text: "stale" },
-  blocked: { palette: "failed", text: "blocked" },
-};
+/** @type {Record<Api.ShownCell["state"], { palette: string, text: string }>} */
+const LOOKS = withTexts("planned", {
+  good: { palette: "success" },
+  missing: { palette: "gray" },
+  failed: { palette: "failed" },
+  stale: { palette: "warning" },
+  blocked: { palette: "failed" },
+});
 
 /** @param {Api.CellReason} reason */
-const because = ({ text, count, partitions }) => `${text} (${count === 1 ? "partition" : "partitions"} ${partitions})`;
+const because = ({ text, count, partitions }) => `${text} (${textOf("planned_cell.which", { count, partitions })})`;
 
 // The server gives reasons for what stays as it is, too.
 /** @param {Api.ShownCell} cell */
@@ -30,18 +32,20 @@ const whyAgain = (cell) => cell.reasons.filter((why) => why.runs || why.judges);
  * @param {Api.ShownCell} cell
  */
 function planText(interval, cell) {
-  const time = cell.seconds >= 1 ? `, about ${timeToGo(cell.seconds)}` : "";
-  const runs = cell.runs ? `runs ${cell.runs.toLocaleString()} of ${plural(cell.partitions, "partition")}${time}` : "";
-  const reuses = cell.reuses ? `reuses ${cell.reuses.toLocaleString()}` : "";
-  const what = [runs, reuses].filter(Boolean).join(", ") || "nothing to do";
-  const told = `${cell.stage} for ${interval}: ${LOOKS[cell.state].text}, ${what}`;
+  const time = cell.seconds >= 1 ? textOf("planned_cell.time", { time: timeToGo(cell.seconds) }) : "";
+  const partitions = plural(cell.partitions, "partition");
+  const runs = cell.runs ? textOf("planned_cell.runs", { partitions, runs: cell.runs }) + time : "";
+  const reuses = cell.reuses ? textOf("planned_cell.reuses", { reuses: cell.reuses }) : "";
+  const what = [runs, reuses].filter(Boolean).join(", ") || textOf("planned_cell.nothing");
+  const state = `${LOOKS[cell.state].text}, ${what}`;
+  const told = textOf("square.for", { interval, stage: cell.stage, state });
   return [told, ...cell.reasons.map(because)].join(" · ");
 }
 
 /** @param {Api.ShownCell} cell */
 function shortText({ runs, reuses, state }) {
-  if (runs) return `▸ ${runs.toLocaleString()} ${LOOKS[state].text}`;
-  return reuses ? `✓ ${reuses} kept` : "–";
+  if (runs) return `▸ ${number(runs)} ${LOOKS[state].text}`;
+  return reuses ? textOf("planned_cell.kept", { reuses }) : "–";
 }
 
 /** @param {{ interval: string, cell: Api.ShownCell }} props */
@@ -64,7 +68,9 @@ function Why({ one }) {
   const texts = one.cells.flatMap((cell) => whyAgain(cell).map((why) => `${cell.stage}: ${why.text}`));
   const different = [...new Set(texts)];
   return html`
-    <${Muted} lineClamp=${2} minW="220px" title=${different.join("\n")}>${different.join("; ") || "nothing to do"}<//>`;
+    <${Muted} lineClamp=${2} minW="220px" title=${different.join("\n")}>
+      ${different.join("; ") || textOf("planned_cell.nothing")}
+    <//>`;
 }
 
 const TIGHT = {
@@ -96,9 +102,9 @@ export function BackfillPlan({ plan }) {
         <${Table.Root} css=${TIGHT} size="sm">
           <${Table.Header}>
             <${Table.Row}>
-              <${Table.ColumnHeader} ...${STICKY}>Interval<//>
+              <${Table.ColumnHeader} ...${STICKY}>${textOf("column.interval")}<//>
               ${names.map((name) => html`<${Table.ColumnHeader} key=${name}>${name}<//>`)}
-              <${Table.ColumnHeader}>Why<//>
+              <${Table.ColumnHeader}>${textOf("column.why")}<//>
             <//>
           <//>
           <${Table.Body}>${rows.map((one) => html`<${Row} key=${one.interval} names=${names} one=${one} />`)}<//>
@@ -109,7 +115,7 @@ export function BackfillPlan({ plan }) {
         html`
           <${Box} px="4" py="2">
             <${SmallButton} onClick=${() => setWhole(true)} variant="ghost">
-              Show all ${plan.intervals.length} intervals
+              ${textOf("planned_cell.all", { all: plan.intervals.length })}
             <//>
           <//>`
       }

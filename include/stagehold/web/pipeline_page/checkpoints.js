@@ -2,8 +2,10 @@
 // The checkpoints of the pipeline's runs, as Flink shows those of a job.
 
 import { fetchCheckpoint, fetchCheckpoints } from "../api.js";
-import { bytes, clock, duration, plural, timeToGo } from "../formats.js";
+import { bareClock, bytes, clock, duration, lasted, plural, zoned } from "../formats.js";
+import { number } from "../numbers.js";
 import { useAnswer, usePolled } from "../server_hooks.js";
+import { contentOf, textOf, withTexts } from "../texts.js";
 import {
   Card,
   Cells,
@@ -17,6 +19,7 @@ import {
   RunLink,
   SmallButton,
   Tag,
+  term,
 } from "../ui.js";
 import { shortRun } from "./interval_texts.js";
 
@@ -26,14 +29,23 @@ const { Box, Flex, Stack, Table, Text } = globalThis.ChakraUI;
 /** @typedef {{ one: Api.CheckpointLine }} OfCheckpoint */
 
 const PAGE = 10;
-const NAMES = ["Checkpoint", "State", "Triggered", "Took", "Waited", "Acknowledged", "Size", "Of"];
+const names = () => [
+  textOf("checkpoint.one"),
+  textOf("column.state"),
+  zoned(textOf("checkpoint.triggered")),
+  textOf("fact.took"),
+  textOf("checkpoint.waited"),
+  textOf("checkpoint.acknowledged"),
+  textOf("fact.size"),
+  textOf("column.of"),
+];
 /** @type {Record<Api.CheckpointState | "replaced", { mark: string, palette: string, text: string }>} */
-const STATES = {
-  completed: { mark: "✓", palette: "success", text: "completed" },
-  replaced: { mark: "–", palette: "gray", text: "replaced" },
-  failed: { mark: "✕", palette: "failed", text: "failed" },
-  in_progress: { mark: "▸", palette: "running", text: "in progress" },
-};
+const STATES = withTexts("checkpoint_state", {
+  completed: { mark: "✓", palette: "success" },
+  replaced: { mark: "–", palette: "gray" },
+  failed: { mark: "✕", palette: "failed" },
+  in_progress: { mark: "▸", palette: "running" },
+});
 
 /** @param {string} word */
 const spaced = (word) => word.replaceAll("_", " ");
@@ -42,7 +54,8 @@ const spaced = (word) => word.replaceAll("_", " ");
 const keyOf = (one) => `${one.run_id}#${one.number}`;
 
 /** @param {Api.CheckpointLine} one */
-const triggerText = ({ trigger, savepoint }) => (savepoint ? `savepoint ${savepoint}` : spaced(trigger));
+const triggerText = ({ trigger, savepoint }) =>
+  savepoint ? textOf("checkpoint.savepoint", { name: savepoint }) : spaced(trigger);
 
 /** @param {{ runId: string, children: Content }} props */
 const Run = ({ runId, children }) => html`
@@ -51,21 +64,24 @@ const Run = ({ runId, children }) => html`
     ${children}
   <//>`;
 
-/** @param {{ name: string, count: number, palette?: string }} props */
+/**
+ * @typedef {"triggered" | "in_progress" | "completed" | "failed" | "restored"} CountName
+ * @param {{ name: CountName, count: number, palette?: string }} props
+ */
 const Count = ({ name, count, palette }) => html`
   <${Box} data-testid="count-${name}" minW="76px">
     <${Text} color=${count && palette ? `${palette}.fg` : undefined} fontSize="xl" fontWeight="semibold"
       lineHeight="1.2">
-      ${count.toLocaleString()}
+      ${number(count)}
     <//>
-    <${Muted}>${name}<//>
+    <${Muted}>${textOf(`checkpoint_count.${name}`)}<//>
   <//>`;
 
 /** @param {{ counts: Api.CheckpointCounts }} props */
 const Counts = ({ counts }) => html`
   <${Flex} columnGap="6" px="4" rowGap="2" wrap="wrap">
     <${Count} count=${counts.triggered} name="triggered" />
-    <${Count} count=${counts.in_progress} name="in progress" palette="running" />
+    <${Count} count=${counts.in_progress} name="in_progress" palette="running" />
     <${Count} count=${counts.completed} name="completed" palette="success" />
     <${Count} count=${counts.failed} name="failed" palette="failed" />
     <${Count} count=${counts.restored} name="restored" />
@@ -77,24 +93,32 @@ const told = (spread, write) =>
     ? ["–", "", "", "", ""]
     : [spread.least, spread.average, spread.p50, spread.p99, spread.most].map(write);
 
-/** @param {number} seconds */
-const seconds = (seconds) => (seconds < 10 ? `${seconds.toFixed(1)} s` : timeToGo(seconds));
-
 /** @param {number} size */
 const size = (size) => bytes(Math.round(size));
+
+const spreadNames = () => [
+  textOf("spread.of"),
+  textOf("spread.least"),
+  textOf("spread.average"),
+  "p50",
+  "p99",
+  textOf("spread.most"),
+];
 
 // How long completed ones took and waited, and how large they are, as Flink sums them up.
 /** @param {{ summary: Api.CheckpointSummary }} props */
 const Summary = ({ summary }) => html`
   <${Box} data-testid="checkpoint-summary">
-    <${Columns} names=${["", "Least", "Average", "p50", "p99", "Most"]}
+    <${Columns} names=${spreadNames()}
       rows=${[
-        ["Duration", ...told(summary.duration, seconds)],
-        ["Waited for waves to end", ...told(summary.alignment, seconds)],
-        ["Written", ...told(summary.bytes_written, size)],
-        ["In full", ...told(summary.bytes_full, size)],
+        [textOf("metric.seconds"), ...told(summary.duration, lasted)],
+        [textOf("checkpoint.alignment"), ...told(summary.alignment, lasted)],
+        [textOf("checkpoint.written"), ...told(summary.bytes_written, size)],
+        [textOf("checkpoint.full"), ...told(summary.bytes_full, size)],
       ]} />
-    <${Muted} px="4" py="2">Of the last ${plural(summary.checkpoints, "checkpoint")} that completed.<//>
+    <${Muted} px="4" py="2">
+      ${textOf("checkpoint.summed", { checkpoints: plural(summary.checkpoints, "checkpoint") })}
+    <//>
   <//>`;
 
 /** @param {{ title: string, children?: Content, when?: string }} props */
@@ -104,7 +128,7 @@ const Latest = ({ title, children, when }) => html`
     ${
       children
         ? html`<${Box} fontSize="sm" overflowWrap="anywhere">${children}<//>`
-        : html`<${Muted} fontSize="sm">none<//>`
+        : html`<${Muted} fontSize="sm">${textOf("checkpoint.none")}<//>`
     }
     ${children && html`<${Muted}>${when}<//>`}
   <//>`;
@@ -113,18 +137,18 @@ const Latest = ({ title, children, when }) => html`
 function LatestCheckpoint({ title, one }) {
   if (one === null) return html`<${Latest} title=${title} />`;
   const { run_id, number, savepoint, interval, triggered_at, ended_at } = one;
-  const took = ended_at ? `, took ${duration(triggered_at, ended_at)}` : "";
+  const took = ended_at ? textOf("checkpoint.took", { time: duration(triggered_at, ended_at) }) : "";
   return html`
     <${Latest} title=${title} when="${clock(triggered_at)}${took}">
-      <${Run} runId=${run_id}>${savepoint ?? `#${number}`} of ${interval}<//>
+      <${Run} runId=${run_id}>${textOf("checkpoint.of", { interval, name: savepoint ?? `#${number}` })}<//>
     <//>`;
 }
 
 /** @param {{ one: Api.RestoreLine | null }} props */
 function LatestRestore({ one }) {
-  const title = "Latest restore";
+  const title = textOf("checkpoint.latest_restore");
   if (one === null) return html`<${Latest} title=${title} />`;
-  const done = one.fulfilled_at ? "taken over" : "not all of it taken over yet";
+  const done = one.fulfilled_at ? textOf("checkpoint.taken") : textOf("checkpoint.not_taken");
   return html`
     <${Latest} title=${title} when="${clock(one.requested_at)}, ${done}">
       <${Box} as="span" title=${one.manifest}><${Run} runId=${one.run_id}>${shortRun(one.run_id)}<//><//>
@@ -134,9 +158,9 @@ function LatestRestore({ one }) {
 /** @param {{ one: Api.AttemptPart }} props */
 function Attempt({ one: { attempt_id, share, answer, reason, asked_at, answered_at } }) {
   const why = reason ? `: ${spaced(reason)}` : "";
-  const when = answered_at ? `, after ${duration(asked_at, answered_at)}` : "";
+  const when = answered_at ? textOf("checkpoint.after", { time: duration(asked_at, answered_at) }) : "";
   return html`
-    <${Muted} title=${attempt_id}>${share && `[${share}] `}${answer ?? "has not answered"}${why}${when}<//>`;
+    <${Muted} title=${attempt_id}>${share && `[${share}] `}${answer ?? textOf("checkpoint.silent")}${why}${when}<//>`;
 }
 
 /** @param {Api.RegionParts} region */
@@ -147,16 +171,34 @@ const partsOf = ({ region, acknowledged, asked, asked_at, answered_at, attempts 
   html`
     <${Box}>
       ${attempts.map((one) => html`<${Attempt} key=${one.attempt_id} one=${one} />`)}
-      ${asked > attempts.length && html`<${Muted}>and ${plural(asked - attempts.length, "more attempt")}<//>`}
+      ${
+        asked > attempts.length &&
+        html`<${Muted}>${textOf("more", { more: plural(asked - attempts.length, "more attempt") })}<//>`
+      }
     <//>`,
+];
+
+const stageNames = () => [
+  term("stage", textOf("column.stage")),
+  term("region", textOf("column.region")),
+  term("partition", textOf("column.partitions")),
+  textOf("fact.rows"),
+  textOf("fact.size"),
+];
+
+const regionNames = () => [
+  term("region", textOf("column.region")),
+  textOf("checkpoint.acknowledged"),
+  textOf("fact.took"),
+  term("attempt", textOf("checkpoint.attempts")),
 ];
 
 /** @param {Api.StagePart} part */
 const stageCells = ({ stage, region, partitions, rows, bytes: held }) => [
   stage,
   region,
-  partitions.toLocaleString(),
-  rows.toLocaleString(),
+  number(partitions),
+  number(rows),
   bytes(held),
 ];
 
@@ -172,16 +214,16 @@ function Parts({ dagId, one }) {
     <${Stack} gap="3">
       ${
         found.regions.length === 0
-          ? html`<${Muted}>No attempt had a part in it: all that it has was there already.<//>`
+          ? html`<${Muted}>${textOf("checkpoint.no_part")}<//>`
           : html`
-              <${Columns} names=${["Region", "Acknowledged", "Took", "Attempts"]}
+              <${Columns} names=${regionNames()}
                 rows=${found.regions.map(partsOf)} />`
       }
       ${
         found.stages.length > 0 &&
         html`
           <${Box} data-testid="stage-parts">
-            <${Columns} names=${["Stage", "Region", "Partitions", "Rows", "Size"]}
+            <${Columns} names=${stageNames()}
               rows=${found.stages.map(stageCells)} />
           <//>`
       }
@@ -192,13 +234,14 @@ function Parts({ dagId, one }) {
 const Opened = ({ dagId, one }) => html`
   <${Box} bg="bg.subtle" borderRadius="md" data-testid="parts" p="3">
     <${Text} fontSize="sm">
-      ${triggerText(one)}, of run <${Run} runId=${one.run_id}>${shortRun(one.run_id)}<//>
+      ${triggerText(one)},${" "}
+      ${contentOf("checkpoint.run", { run: html`<${Run} runId=${one.run_id}>${shortRun(one.run_id)}<//>` })}
     <//>
     ${
       one.failure &&
       html`
         <${Text} color="failed.fg" fontSize="sm" whiteSpace="pre-wrap">
-          ${one.failure}${one.fails_run && " This was one too many, and failed the run."}
+          ${one.failure}${one.fails_run && ` ${textOf("checkpoint.too_many")}`}
         <//>`
     }
     <${Box} mt="2"><${Parts} dagId=${dagId} one=${one} /><//>
@@ -222,8 +265,8 @@ function Size({ one }) {
   const completed = one.state === "completed";
   return html`
     <${Box} whiteSpace="nowrap">
-      <${Text} title="written by it">${completed && bytes(one.bytes_written)}<//>
-      ${completed && html`<${Muted}>${bytes(one.bytes_full)} in full<//>`}
+      <${Text} title=${textOf("checkpoint.written_by")}>${completed && bytes(one.bytes_written)}<//>
+      ${completed && html`<${Muted}>${textOf("checkpoint.in_full", { size: bytes(one.bytes_full) })}<//>`}
     <//>`;
 }
 
@@ -233,9 +276,9 @@ function Row({ dagId, one, open, onToggle }) {
   const cells = [
     html`<${Name} one=${one} onToggle=${onToggle} open=${open} />`,
     html`<${State} one=${one} />`,
-    clock(one.triggered_at),
+    bareClock(one.triggered_at),
     html`<${Text} whiteSpace="nowrap">${took}<//>`,
-    html`<${Text} whiteSpace="nowrap">${one.alignment === null ? "–" : seconds(one.alignment)}<//>`,
+    html`<${Text} whiteSpace="nowrap">${one.alignment === null ? "–" : lasted(one.alignment)}<//>`,
     one.asked ? `${one.acknowledged}/${one.asked}` : "–",
     html`<${Size} one=${one} />`,
     html`<${Run} runId=${one.run_id}>${one.interval}<//>`,
@@ -246,7 +289,7 @@ function Row({ dagId, one, open, onToggle }) {
       ${
         open &&
         html`
-          <${Table.Row}><${Table.Cell} colSpan=${NAMES.length}><${Opened} dagId=${dagId} one=${one} /><//><//>`
+          <${Table.Row}><${Table.Cell} colSpan=${names().length}><${Opened} dagId=${dagId} one=${one} /><//><//>`
       }
     <//>`;
 }
@@ -255,7 +298,7 @@ function Row({ dagId, one, open, onToggle }) {
 function Rows({ dagId, checkpoints }) {
   const [open, setOpen] = useState(/** @type {string | null} */ (null));
   return html`
-    <${ColumnTable} lastLine names=${NAMES}>
+    <${ColumnTable} lastLine names=${names()}>
       ${checkpoints.map((one) => {
         const key = keyOf(one);
         const toggle = () => setOpen(open === key ? null : key);
@@ -271,19 +314,19 @@ function Pager({ offset, shown, total, onTurn }) {
   const [newer, older] = [Math.max(0, offset - PAGE), offset + PAGE];
   return html`
     <${Flex} align="center" borderTopWidth="1px" gap="2" px="4" py="2">
-      <${Muted}>${first.toLocaleString()}–${last.toLocaleString()} of ${total.toLocaleString()}<//>
+      <${Muted}>${textOf("turn.found", { all: total, found: `${number(first)}–${number(last)}` })}<//>
       <${Box} ml="auto" />
-      <${SmallButton} disabled=${offset === 0} onClick=${() => onTurn(newer)}>Newer<//>
-      <${SmallButton} disabled=${last >= total} onClick=${() => onTurn(older)}>Older<//>
+      <${SmallButton} disabled=${offset === 0} onClick=${() => onTurn(newer)}>${textOf("turn.newer")}<//>
+      <${SmallButton} disabled=${last >= total} onClick=${() => onTurn(older)}>${textOf("turn.older")}<//>
     <//>`;
 }
 
 /** @param {{ page: Api.CheckpointPage }} props */
 const Newest = ({ page }) => html`
   <${Flex} columnGap="4" px="4" py="4" rowGap="3" wrap="wrap">
-    <${LatestCheckpoint} one=${page.completed} title="Latest completed" />
-    <${LatestCheckpoint} one=${page.failed} title="Latest failed" />
-    <${LatestCheckpoint} one=${page.savepoint} title="Latest savepoint" />
+    <${LatestCheckpoint} one=${page.completed} title=${textOf("checkpoint.latest_completed")} />
+    <${LatestCheckpoint} one=${page.failed} title=${textOf("checkpoint.latest_failed")} />
+    <${LatestCheckpoint} one=${page.savepoint} title=${textOf("checkpoint.latest_savepoint")} />
     <${LatestRestore} one=${page.restore} />
   <//>`;
 
@@ -299,10 +342,11 @@ export function Checkpoints({ dagId }) {
   if (!found) return null;
   const { counts, checkpoints } = found;
   return html`
-    <${Card} data-testid="checkpoints" note="what runs had reached, for others to go on from" title="Checkpoints">
+    <${Card} data-testid="checkpoints" note=${textOf("checkpoint.note")}
+      title=${term("checkpoint", textOf("checkpoint.title"))}>
       <${Counts} counts=${counts} />
       ${counts.triggered + counts.restored > 0 && html`<${Newest} page=${found} />`}
-      ${counts.triggered === 0 && html`<${Box} px="4" py="3"><${Muted} fontSize="sm">None were taken yet.<//><//>`}
+      ${counts.triggered === 0 && html`<${Muted} fontSize="sm" px="4" py="3">${textOf("checkpoint.never")}<//>`}
       ${found.summary && html`<${Summary} summary=${found.summary} />`}
       ${checkpoints.length > 0 && html`<${Rows} checkpoints=${checkpoints} dagId=${dagId} />`}
       <${Pager} offset=${offset} onTurn=${setOffset} shown=${checkpoints.length} total=${counts.triggered} />

@@ -3,8 +3,10 @@
 
 import { fetchGateRates } from "../api.js";
 import { OUTCOMES, plural } from "../formats.js";
+import { number } from "../numbers.js";
 import { usePolled } from "../server_hooks.js";
-import { Card, Expectation, html, Problem, Tag, tooltip } from "../ui.js";
+import { textOf } from "../texts.js";
+import { Card, Expectation, html, Problem, Tag, term, tooltip } from "../ui.js";
 
 const { Box, Flex, Text } = globalThis.ChakraUI;
 
@@ -24,7 +26,7 @@ const total = (rate) => countsOf(rate).reduce((sum, { count }) => sum + count, 0
 
 /** @param {Api.IntervalRate} rate */
 function rateText(rate) {
-  const told = countsOf(rate).map(({ outcome, count }) => `${count.toLocaleString()} ${OUTCOMES[outcome].text}`);
+  const told = countsOf(rate).map(({ outcome, count }) => `${number(count)} ${OUTCOMES[outcome].text}`);
   return `${rate.interval}: ${told.join(", ")}`;
 }
 
@@ -59,7 +61,7 @@ function Shares({ rate }) {
   const whole = total(rate);
   return html`
     <${Box} flex="0 1 190px" minW="130px">
-      <${Text} fontWeight="semibold">${percent(rate.counts.passed ?? 0, whole)} met<//>
+      <${Text} fontWeight="semibold">${percent(rate.counts.passed ?? 0, whole)} ${OUTCOMES.passed.text}<//>
       <${Flex} gap="1" wrap="wrap">
         ${countsOf(rate)
           .filter(({ outcome }) => outcome !== "passed")
@@ -91,7 +93,7 @@ const Stage = ({ stage, intervals }) => html`
     <${Text} fontSize="sm" fontWeight="semibold" px="4" py="2">
       ${stage.stage}
       <${Text} as="span" color="fg.muted" fontWeight="normal">
-        ${stage.gate ? `, gate ${stage.gate}` : ", it has no gate any more"}
+        ${stage.gate ? textOf("rates.gate", { gate: stage.gate }) : textOf("rates.no_gate")}
       <//>
     <//>
     ${stage.expectations.map(
@@ -111,8 +113,8 @@ export function GateRates({ dagId }) {
   const rates = found.stages.flatMap((stage) => stage.expectations.flatMap((one) => one.rates));
   const judged = found.intervals.filter((interval) => rates.some((rate) => rate.interval === interval));
   return html`
-    <${Card} data-testid="gate-rates" title="Gate pass rates"
-      note="partitions that met each expectation in ${plural(judged.length, "interval")}; shares are of the newest">
+    <${Card} data-testid="gate-rates" title=${term("gate", textOf("rates.title"))}
+      note=${textOf("rates.note", { intervals: plural(judged.length, "interval") })}>
       ${found.stages.map((stage) => html`<${Stage} intervals=${judged} key=${stage.stage} stage=${stage} />`)}
     <//>`;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// What tables of squares share: arrow keys go from one square to the next, heads are narrow, and long tables have pages.
+// What tables of squares share: arrow keys go from one square to the next, heads are narrow, long tables have pages.
 
 import { html } from "../ui.js";
 

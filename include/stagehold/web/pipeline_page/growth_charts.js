@@ -4,6 +4,7 @@
 import { fetchGrowth } from "../api.js";
 import { Coloured, Drawing, Line, scales } from "../chart.js";
 import { useAnswer } from "../server_hooks.js";
+import { textOf } from "../texts.js";
 import { Card, html, Muted, Problem, SmallButton } from "../ui.js";
 import { METRICS } from "./interval_texts.js";
 
@@ -27,12 +28,13 @@ const Dots = ({ points, scale, write }) =>
 
 /** @param {{ intervals: string[], stage: Api.StageHistory, metric: Metric, known: Point[] }} props */
 function StageLine({ intervals, stage, metric, known }) {
-  const { name, write } = METRICS[metric];
+  const { text: name, write } = METRICS[metric];
   // From zero, so that a small change does not look like a large one.
   const scale = scales(intervals.length, [0, ...stage[metric]]);
   const text = known.map(({ interval, value }) => `${interval}: ${write(value)}`).join(". ");
   return html`
-    <${Drawing} intervals=${intervals} scale=${scale} text="${name} of ${stage.stage}. ${text}" write=${write}>
+    <${Drawing} intervals=${intervals} scale=${scale}
+      text=${textOf("growth.of", { metric: name, stage: stage.stage, text })} write=${write}>
       <${Coloured} color="brand.solid">
         <${Line} scale=${scale} strokeWidth=${1.5} values=${stage[metric]} />
         ${known.length <= MOST_DOTS && html`<${Dots} points=${known} scale=${scale} write=${write} />`}
@@ -62,7 +64,7 @@ function StageChart({ intervals, stage, metric }) {
       ${
         newest
           ? html`<${StageLine} intervals=${intervals} known=${known} metric=${metric} stage=${stage} />`
-          : html`<${Muted} fontSize="sm">Nothing on record<//>`
+          : html`<${Muted} fontSize="sm">${textOf("growth.none")}<//>`
       }
     <//>`;
 }
@@ -71,21 +73,15 @@ const IN_ORDER = /** @type {Metric[]} */ (Object.keys(METRICS));
 
 /** @param {{ metric: Metric, onChoose: (metric: Metric) => void }} props */
 const Choice = ({ metric, onChoose }) => html`
-  <${Flex} aria-label="What the charts show" gap="1" role="group">
+  <${Flex} aria-label=${textOf("growth.choice")} gap="1" role="group">
     ${IN_ORDER.map(
       (one) => html`
         <${SmallButton} aria-pressed=${one === metric} key=${one} onClick=${() => onChoose(one)}
           variant=${one === metric ? "subtle" : "ghost"}>
-          ${METRICS[one].name}
+          ${METRICS[one].text}
         <//>`,
     )}
   <//>`;
-
-const NOTES = {
-  seconds: "work of all partitions of an interval, in whatever run it was done",
-  rows: "of an interval",
-  bytes: "of an interval; unknown of what was released",
-};
 
 /** @param {{ dagId: string, stamp: string }} props of which `stamp` changes when they may have grown */
 export function GrowthCharts({ dagId, stamp }) {
@@ -96,7 +92,7 @@ export function GrowthCharts({ dagId, stamp }) {
   const { intervals, stages } = found;
   return html`
     <${Card} action=${html`<${Choice} metric=${metric} onChoose=${setMetric} />`} data-testid="growth"
-      note=${NOTES[metric]} title="The last ${intervals.length} intervals">
+      note=${textOf(`growth_note.${metric}`)} title=${textOf("growth.title", { all: intervals.length })}>
       <${Grid} gap="5" pb="4" px="4" templateColumns="repeat(auto-fill, minmax(260px, 1fr))">
         ${stages.map(
           (stage) => html`

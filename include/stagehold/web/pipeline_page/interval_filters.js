@@ -2,13 +2,14 @@
 // Which intervals the tab shows, and how many of those that somebody has to look at are on no page that is shown.
 
 import { plural } from "../formats.js";
+import { number } from "../numbers.js";
+import { textOf } from "../texts.js";
 import { Field, html, Muted, onTyped, Panel, Pressable, SmallButton } from "../ui.js";
 
 const { Flex, Input } = globalThis.ChakraUI;
 
-/** @type {Record<Api.IntervalLook, string>} */
-const LOOKS = { all: "All", failed: "Failed only", needed: "Needs a look" };
-const LOOKS_IN_ORDER = /** @type {Api.IntervalLook[]} */ (Object.keys(LOOKS));
+/** @type {Api.IntervalLook[]} */
+const LOOKS_IN_ORDER = ["all", "failed", "needed"];
 
 /** @typedef {{ asked: import("../url_state.js").Said, say: import("../url_state.js").Say }} Asking */
 
@@ -18,10 +19,8 @@ function elsewhere({ intervals, looks }) {
   /** @param {Api.IntervalLook} look */
   const rest = (look) => (looks[look] ?? 0) - intervals.filter((row) => row.looks.includes(look)).length;
   const [all, failed, needed] = LOOKS_IN_ORDER.map(rest);
-  if (all === 0) return "All of them are on this page.";
-  const verb = needed === 1 ? "needs" : "need";
-  const needy = `${failed.toLocaleString()} failed and ${needed.toLocaleString()} ${verb} a look`;
-  return `Not on this page: ${plural(all, "interval")}, of which ${needy}.`;
+  if (all === 0) return textOf("elsewhere.none");
+  return textOf("elsewhere.some", { count: needed, failed, intervals: plural(all, "interval") });
 }
 
 /** @param {Asking & { look: Api.IntervalLook, count: number }} props */
@@ -31,7 +30,7 @@ function Choice({ look, count, asked, say }) {
     <${Pressable} aria-pressed=${pressed} bg=${pressed ? "bg.emphasized" : "bg"} borderRadius="md" borderWidth="1px"
       data-testid="look-${look}" fontSize="sm" onClick=${() => say({ look: look === "all" ? "" : look })} px="2.5"
       py="1.5">
-      ${LOOKS[look]} ${count.toLocaleString()}
+      ${textOf(`look.${look}`)} ${number(count)}
     <//>`;
 }
 
@@ -49,16 +48,16 @@ export function IntervalFilters({ page, ...asking }) {
   return html`
     <${Panel} data-testid="interval-filters" px="4" py="3">
       <${Flex} align="end" columnGap="4" rowGap="2" wrap="wrap">
-        <${Flex} gap="1.5" role="group" aria-label="Intervals to show">
+        <${Flex} gap="1.5" role="group" aria-label=${textOf("look.label")}>
           ${LOOKS_IN_ORDER.map(
             (look) => html`<${Choice} count=${page.looks[look] ?? 0} key=${look} look=${look} ...${asking} />`,
           )}
         <//>
-        <${Day} label="From" name="first" ...${asking} />
-        <${Day} label="To" name="last" ...${asking} />
+        <${Day} label=${textOf("range.from")} name="first" ...${asking} />
+        <${Day} label=${textOf("range.to")} name="last" ...${asking} />
         ${
           Object.keys(asked).length > 0 &&
-          html`<${SmallButton} onClick=${() => say({ look: "", first: "", last: "" })}>Show all<//>`
+          html`<${SmallButton} onClick=${() => say({ look: "", first: "", last: "" })}>${textOf("filter.all")}<//>`
         }
       <//>
       <${Muted} data-testid="elsewhere" mt="2">${elsewhere(page)}<//>

@@ -4,7 +4,8 @@
 // range.
 
 import { clock } from "../formats.js";
-import { html, Legend, LegendItem, Loading, Muted, Panel, Pressable, RunLink, SmallButton } from "../ui.js";
+import { contentOf, textOf } from "../texts.js";
+import { html, Legend, LegendItem, Loading, Muted, Panel, Pressable, RunLink, SmallButton, term } from "../ui.js";
 import { breakable, Head, useRoving } from "./grid_parts.js";
 import {
   isReused,
@@ -48,14 +49,20 @@ const RUN_TONES = {
 /** @param {Api.NewestRun} run */
 function toldOf({ active, ended_at, state }) {
   if (active) return { text: state, tone: "running" };
-  return ended_at ? { text: state, tone: RUN_TONES[state] ?? "warning" } : { text: "lost", tone: "failed" };
+  return ended_at
+    ? { text: state, tone: RUN_TONES[state] ?? "warning" }
+    : { text: textOf("attempt.lost"), tone: "failed" };
 }
 
 /** @param {{ run: Api.NewestRun | null }} props */
 function RunState({ run }) {
-  if (!run) return html`<${Muted}>no run<//>`;
+  if (!run) return html`<${Muted}>${textOf("interval.no_run")}<//>`;
   const { text, tone } = toldOf(run);
-  const rest = { color: `${tone}.fg`, fontSize: "xs", title: `${run.run_id}, begun ${clock(run.started_at)}` };
+  const rest = {
+    color: `${tone}.fg`,
+    fontSize: "xs",
+    title: textOf("interval.begun", { at: clock(run.started_at), run: run.run_id }),
+  };
   const otherwise = html`<${Text} ...${rest}>${text}<//>`;
   return html`<${RunLink} ...${rest} otherwise=${otherwise} runId=${run.run_id} tabIndex=${-1}>${text}<//>`;
 }
@@ -65,10 +72,10 @@ function RunState({ run }) {
  * @param {Choosing} props
  */
 const ChooseButton = ({ row: { interval }, chosen, place, onChoose }) => html`
-  <${Pressable} ...${place} aria-label="${interval}: choose for a backfill" aria-pressed=${chosen}
+  <${Pressable} ...${place} aria-label=${textOf("interval.choose", { interval })} aria-pressed=${chosen}
     data-testid="interval-${interval}" flex="1 1 auto" fontSize="sm" fontVariantNumeric="tabular-nums"
     fontWeight="semibold" minW="0" onClick=${onChoose} overflow="hidden" textAlign="start" textOverflow="ellipsis"
-    title="${interval}: click to choose it for a backfill, with Shift a range" whiteSpace="nowrap"
+    title=${textOf("interval.click", { interval })} whiteSpace="nowrap"
     _focusVisible=${FOCUSED}>
     ${interval}
   <//>`;
@@ -89,12 +96,14 @@ const IntervalName = (props) => html`
 const Heads = ({ columns }) => html`
   <thead>
     <tr>
-      <${Head} borderEndWidth="1px" insetInlineStart="0" position="sticky" px="3" zIndex="1">Interval<//>
+      <${Head} borderEndWidth="1px" insetInlineStart="0" position="sticky" px="3" zIndex="1">
+        ${term("interval", textOf("column.interval"))}
+      <//>
       ${columns.map(
         ({ name, gate }) => html`
           <${Head} key=${name} minW="76px" overflowWrap="break-word">
             ${breakable(name)}
-            ${gate && html`<${Text} fontWeight="normal">gate ${breakable(gate)}<//>`}
+            ${gate && html`<${Text} fontWeight="normal">${contentOf("stage.gate", { gate: breakable(gate) })}<//>`}
           <//>`,
       )}
     </tr>
@@ -144,22 +153,30 @@ function Marks({ page, stale }) {
   return html`
     <${Legend} data-testid="legend">
       ${states.map(
-        (one) => html`<${LegendItem} key=${one} mark=${html`<${StateMark} state=${one} />`}>${STATES[one].text}<//>`,
+        (one) => html`
+          <${LegendItem} key=${one} mark=${html`<${StateMark} state=${one} />`} word=${one}>${STATES[one].text}<//>`,
       )}
       ${
         reused &&
         html`
-          <${LegendItem} mark=${html`<${StateMark} reused state="consumable" />`}>consumable, all of earlier runs<//>`
+          <${LegendItem} mark=${html`<${StateMark} reused state="consumable" />`} word="reuse">
+            ${textOf("legend.reused")}
+          <//>`
       }
       ${verdicts.map(
         (one) => html`
-          <${LegendItem} key=${one} mark=${html`<${VerdictMark} verdict=${one} />`}>gate ${VERDICTS[one].text}<//>`,
+          <${LegendItem} key=${one} mark=${html`<${VerdictMark} verdict=${one} />`} word="gate">
+            ${textOf("stage.gate", { gate: VERDICTS[one].text })}
+          <//>`,
       )}
-      ${page.intervals.some((row) => row.pin) && html`<${LegendItem} mark=${PIN}>pinned: keeps its outputs<//>`}
+      ${
+        page.intervals.some((row) => row.pin) &&
+        html`<${LegendItem} mark=${PIN} word="pin">${textOf("legend.pinned")}<//>`
+      }
       ${
         stale &&
         stale.stale.length > 0 &&
-        html`<${LegendItem} mark=${html`<${StaleMark} />`}>stale: would come out differently now<//>`
+        html`<${LegendItem} mark=${html`<${StaleMark} />`} word="stale">${textOf("legend.stale")}<//>`
       }
     <//>`;
 }
@@ -170,7 +187,7 @@ function Marks({ page, stale }) {
  */
 
 /** @param {Range} range */
-const rangeText = ({ first, last }) => (first === last ? first : `${first} to ${last}`);
+const rangeText = ({ first, last }) => (first === last ? first : textOf("range.both", { first, last }));
 
 // Pages, and what is chosen, which stays in sight however long the table is.
 /** @param {Turns & { range: Range | null, pinning: Content, onPlan: () => void, onNone: () => void }} props */
@@ -185,17 +202,17 @@ function Foot({ newer, older, turning, range, pinning, onPlan, onNone }) {
   return html`
     <${Flex} align="center" borderTopWidth="1px" columnGap="3" px="4" py="2" rowGap="2" wrap="wrap" zIndex="2"
       ...${looks}>
-      ${(newer || older) && turn("Newer", newer)}
-      ${(newer || older) && turn("Older", older)}
+      ${(newer || older) && turn(textOf("turn.newer"), newer)}
+      ${(newer || older) && turn(textOf("turn.older"), older)}
       ${turning && html`<${Loading} size="sm" />`}
       ${
         range &&
         html`
           <${Flex} align="center" data-testid="chosen-range" gap="3" ml="auto" wrap="wrap">
-            <${Text} fontSize="sm" fontWeight="semibold">${rangeText(range)} chosen<//>
-            <${Button} colorPalette="brand" onClick=${onPlan} size="xs" type="button">Plan a backfill<//>
+            <${Text} fontSize="sm" fontWeight="semibold">${textOf("range.chosen", { range: rangeText(range) })}<//>
+            <${Button} colorPalette="brand" onClick=${onPlan} size="xs" type="button">${textOf("backfill.plan")}<//>
             ${pinning}
-            <${SmallButton} onClick=${onNone} variant="ghost">Choose none<//>
+            <${SmallButton} onClick=${onNone} variant="ghost">${textOf("range.none")}<//>
           <//>`
       }
     <//>`;
@@ -213,9 +230,7 @@ export function IntervalGrid({ page, range, stale, onRange, onPlan, onPinned, ..
   const columns = page.stages.filter((stage) => stage.stored);
   const roving = useRoving(rows.length, columns.length + 1);
   if (rows.length === 0)
-    return page.total > 0
-      ? html`<${Muted} data-testid="no-interval" px="1">No interval on record is like that.<//>`
-      : null;
+    return page.total > 0 ? html`<${Muted} data-testid="no-interval" px="1">${textOf("interval.none")}<//>` : null;
   /** @param {string | null | undefined} key */
   const place = (key) => rows.findIndex((row) => row.interval === key);
   const [first, last] = [place(range?.first), place(range?.last)];
@@ -237,7 +252,7 @@ export function IntervalGrid({ page, range, stale, onRange, onPlan, onPinned, ..
     <${Panel} data-testid="intervals" overflow="clip">
       <${Marks} page=${page} stale=${stale} />
       <${Box} css=${{ containerType: "inline-size" }} data-testid="scrolling" overflowX="auto">
-        <${Box} as="table" aria-label="Intervals by stages; arrow keys go from one to the next"
+        <${Box} as="table" aria-label=${textOf("interval.grid")}
           css=${{ borderCollapse: "separate", borderSpacing: 0 }} minW="full" onKeyDown=${roving.onKeyDown}
           ref=${roving.table}>
           <${Heads} columns=${columns} />

@@ -1,23 +1,25 @@
 // @ts-check
 // How the tab of a pipeline says things: marks, colours and short texts. No markup here.
 
-import { bytes, plural, timeToGo } from "../formats.js";
+import { bytes, lasted, plural } from "../formats.js";
+import { number } from "../numbers.js";
+import { textOf, withTexts } from "../texts.js";
 
 /** @typedef {{ mark: string, palette: string, text: string, bad?: boolean }} Look */
 
 // Those that somebody has to look at are solid, so that they stand out among many.
 /** @type {Record<Api.StageStanding, Look>} */
-export const STATES = {
-  running: { mark: "▸", palette: "running", text: "running" },
-  blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", bad: true },
-  failed: { mark: "✕", palette: "failed", text: "failed", bad: true },
-  held: { mark: "‖", palette: "warning", text: "held until its gate lets all of it", bad: true },
-  damaged: { mark: "!", palette: "warning", text: "damaged: some of its data is not what was recorded", bad: true },
-  missing: { mark: "", palette: "gray", text: "nothing is on record" },
-  partial: { mark: "◔", palette: "warning", text: "some partitions are missing" },
-  released: { mark: "–", palette: "gray", text: "released: it was consumable, and nobody needs its data any more" },
-  consumable: { mark: "✓", palette: "success", text: "consumable" },
-};
+export const STATES = withTexts("stage_state", {
+  running: { mark: "▸", palette: "running" },
+  blocked: { mark: "✕", palette: "failed", bad: true },
+  failed: { mark: "✕", palette: "failed", bad: true },
+  held: { mark: "‖", palette: "warning", bad: true },
+  damaged: { mark: "!", palette: "warning", bad: true },
+  missing: { mark: "", palette: "gray" },
+  partial: { mark: "◔", palette: "warning" },
+  released: { mark: "–", palette: "gray" },
+  consumable: { mark: "✓", palette: "success" },
+});
 
 export const STATES_IN_ORDER = /** @type {Api.StageStanding[]} */ (Object.keys(STATES));
 
@@ -35,12 +37,12 @@ export function verdictOf({ judged, refused, warned, counts }) {
 }
 
 /** @type {Record<Verdict, Look>} */
-export const VERDICTS = {
-  failed: { mark: "✕", palette: "failed", text: "failed" },
-  waived: { mark: "≈", palette: "warning", text: "waived" },
-  warned: { mark: "!", palette: "warning", text: "passed with warnings" },
-  passed: { mark: "✓", palette: "success", text: "passed" },
-};
+export const VERDICTS = withTexts("verdict_state", {
+  failed: { mark: "✕", palette: "failed" },
+  waived: { mark: "≈", palette: "warning" },
+  warned: { mark: "!", palette: "warning" },
+  passed: { mark: "✓", palette: "success" },
+});
 
 export const VERDICTS_IN_ORDER = /** @type {Verdict[]} */ (Object.keys(VERDICTS));
 
@@ -55,7 +57,7 @@ export const isReused = (cell) => cell.computed === 0 && cell.reused > 0;
 export function amountText(cell) {
   const done = (cell.counts.consumable ?? 0) + (cell.counts.released ?? 0);
   const total = Math.max(cell.wanted ?? 0, recorded(cell));
-  return done === total ? total.toLocaleString() : `${done.toLocaleString()}/${total.toLocaleString()}`;
+  return done === total ? number(total) : `${number(done)}/${number(total)}`;
 }
 
 /**
@@ -65,18 +67,18 @@ export function amountText(cell) {
 export function gateText(cell, gate) {
   const verdict = verdictOf(cell);
   if (!gate) return null;
-  if (verdict === null) return `gate ${gate} has judged nothing`;
-  const facts = [`${plural(cell.judged, "partition")} judged`];
-  if (cell.refused) facts.push(`${cell.refused.toLocaleString()} not met`);
-  if (cell.warned) facts.push(`${cell.warned.toLocaleString()} with warnings`);
-  return `gate ${gate} ${VERDICTS[verdict].text} (${facts.join(", ")})`;
+  if (verdict === null) return textOf("gate.none", { gate });
+  const facts = [textOf("gate.judged", { partitions: plural(cell.judged, "partition") })];
+  if (cell.refused) facts.push(textOf("gate.refused", { refused: cell.refused }));
+  if (cell.warned) facts.push(textOf("gate.warned", { warned: cell.warned }));
+  return textOf("gate.told", { facts: facts.join(", "), gate, verdict: VERDICTS[verdict].text });
 }
 
 /** @param {Api.StageCell} cell */
 export function madeText({ computed, reused }) {
-  if (reused === 0) return "all computed by the newest run";
-  if (computed === 0) return "all by earlier runs, none by the newest";
-  return `${computed.toLocaleString()} computed by the newest run, ${reused.toLocaleString()} by earlier ones`;
+  if (reused === 0) return textOf("made.newest");
+  if (computed === 0) return textOf("made.earlier");
+  return textOf("made.both", { computed, reused });
 }
 
 // A stage of an interval that would come out differently now; null if it would not, or if nobody knows yet.
@@ -89,7 +91,8 @@ export const staleOf = (stale, interval, stage) =>
   stale?.stale.find((one) => one.interval === interval)?.stages.find((one) => one.stage === stage) ?? null;
 
 /** @param {Api.StaleStage} stale */
-export const staleText = ({ partitions, reason }) => `stale: ${plural(partitions, "partition")} again: ${reason}`;
+export const staleText = ({ partitions, reason }) =>
+  textOf("stale.stage", { partitions: plural(partitions, "partition"), reason });
 
 // One sentence for each cell: its title, and its name for screen readers.
 /**
@@ -99,9 +102,9 @@ export const staleText = ({ partitions, reason }) => `stale: ${plural(partitions
  * @param {Api.StaleStage | null} stale
  */
 export function cellText(interval, column, cell, stale) {
-  const facts = [`${column.name} for ${interval}: ${STATES[cell.state].text}`];
-  const noun = recorded(cell) === 1 ? "partition" : "partitions";
-  if (recorded(cell)) facts.push(`${amountText(cell)} ${noun}`, madeText(cell), plural(cell.rows, "row"));
+  const facts = [textOf("square.for", { interval, stage: column.name, state: STATES[cell.state].text })];
+  const amount = textOf("square.partitions", { amount: amountText(cell), count: recorded(cell) });
+  if (recorded(cell)) facts.push(amount, madeText(cell), plural(cell.rows, "row"));
   const gate = gateText(cell, column.gate);
   if (gate && recorded(cell)) facts.push(gate);
   if (stale) facts.push(staleText(stale));
@@ -111,18 +114,17 @@ export function cellText(interval, column, cell, stale) {
 /** @param {Api.StageCell} cell */
 export const isBad = (cell) => STATES[cell.state].bad === true;
 
-/** @param {number} seconds */
-export const workText = (seconds) => (seconds > 0 && seconds < 10 ? `${seconds.toFixed(1)} s` : timeToGo(seconds));
-
 /** @typedef {"seconds" | "rows" | "bytes"} Metric */
 
 // How values of charts are written.
-/** @type {Record<Metric, { name: string, write: (value: number) => string }>} */
-export const METRICS = {
-  seconds: { name: "Duration", write: (value) => (value === 0 ? "0" : workText(value)) },
-  rows: { name: "Rows", write: (value) => value.toLocaleString([], { notation: "compact" }) },
-  bytes: { name: "Bytes", write: bytes },
+/** @type {Record<Metric, { write: (value: number) => string }>} */
+const WRITTEN = {
+  seconds: { write: (value) => (value === 0 ? "0" : lasted(value)) },
+  rows: { write: (value) => number(value, { notation: "compact" }) },
+  bytes: { write: bytes },
 };
+
+export const METRICS = withTexts("metric", WRITTEN);
 
 // A run id of the ledger without the DAG that it is of.
 /** @param {string} runId */

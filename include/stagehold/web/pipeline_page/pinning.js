@@ -3,18 +3,17 @@
 
 import { pinIntervals } from "../api.js";
 import { clock, plural } from "../formats.js";
+import { textOf } from "../texts.js";
 import { html, Muted, onTyped, SmallButton } from "../ui.js";
 
 const { useState } = globalThis.React;
 const { Flex, Input, Text } = globalThis.ChakraUI;
 
-const NO_CHANGE = "You may see runs of this DAG but not change them. Ask somebody who may edit it.";
-
 export const PIN = "\u2691";
 
 /** @param {{ pin: Api.IntervalPin }} props */
 export function PinMark({ pin: { by, at, reason } }) {
-  const text = `pinned by ${by}, ${clock(at)}${reason ? `: ${reason}` : ""}`;
+  const text = textOf("pin.by", { at: clock(at), by }) + (reason ? `: ${reason}` : "");
   return html`<${Text} aria-label=${text} as="span" data-testid="pin" role="img" title=${text}>${PIN}<//>`;
 }
 
@@ -26,12 +25,12 @@ export function Pinning({ page, rows, onPinned }) {
   const [busy, setBusy] = useState(false);
   const pinned = rows.some((row) => !row.pin);
   const meant = rows.filter((row) => !pinned || !row.pin).map((row) => row.interval);
-  const refusal = page.may_change ? undefined : NO_CHANGE;
+  const refusal = page.may_change ? undefined : textOf("right.change");
   const say = async () => {
     setBusy(true);
     try {
       const { released } = await pinIntervals(page.dag_id, { intervals: meant, pinned, why });
-      setTold(released ? `${plural(released, "partition")} had been released before.` : "");
+      setTold(released ? textOf("pin.released", { partitions: plural(released, "partition") }) : "");
       setWhy("");
       await onPinned();
     } catch (problem) {
@@ -46,11 +45,12 @@ export function Pinning({ page, rows, onPinned }) {
         pinned &&
         !refusal &&
         html`
-          <${Input} aria-label="Why they are pinned" maxLength=${1000} onChange=${onTyped(setWhy)} placeholder="Why?"
+          <${Input} aria-label=${textOf("pin.label")} maxLength=${1000} onChange=${onTyped(setWhy)}
+            placeholder=${textOf("pin.why")}
             size="xs" value=${why} width="140px" />`
       }
       <${SmallButton} disabled=${busy || refusal !== undefined} onClick=${say} title=${refusal}>
-        ${pinned ? "Pin" : "Unpin"} ${plural(meant.length, "interval")}
+        ${textOf(pinned ? "pin.pin" : "pin.unpin", { intervals: plural(meant.length, "interval") })}
       <//>
     <//>`;
 }

@@ -3,8 +3,10 @@
 // how they grew. Plain modules, no build step, as run_page.js.
 
 import { refreshAirflow } from "../airflow_cache.js";
+import { useAirflowChoices } from "../airflow_choices.js";
 import { fetchIntervals, fetchStale } from "../api.js";
 import { usePolled } from "../server_hooks.js";
+import { textOf } from "../texts.js";
 import { html, Nothing, Page } from "../ui.js";
 import { useUrlState } from "../url_state.js";
 import { Backfill } from "./backfill.js";
@@ -63,14 +65,22 @@ function useStale(dagId, before) {
   return found;
 }
 
+/** @type {(asked: boolean, turned: boolean) => string} */
+function whichOf(asked, turned) {
+  if (asked) return textOf("summary.asked");
+  return turned ? textOf("summary.older") : textOf("summary.newer");
+}
+
 /** @param {{ dagId: string }} props */
 function PipelinePage({ dagId }) {
+  useAirflowChoices();
+  const name = textOf("page.pipeline");
   const [asked, say] = useUrlState(ASKED);
   const { before, page, problem, load, hurry, ...turns } = useIntervals(dagId, asked);
   const stale = useStale(dagId, before);
   const [range, setRange] = useState(/** @type {import("./interval_grid.js").Range | null} */ (null));
   if (page === null)
-    return html`<${Nothing} problem=${problem} title="The intervals of this pipeline cannot be shown" />`;
+    return html`<${Nothing} name=${name} problem=${problem} title=${textOf("page.unshown.pipeline")} />`;
   const started = () => {
     hurry();
     refreshAirflow();
@@ -84,10 +94,10 @@ function PipelinePage({ dagId }) {
     const button = card?.querySelector("button[type=submit]");
     button?.focus({ preventScroll: true });
   };
-  const which = Object.keys(asked).length > 0 ? "asked for and" : turns.newer ? "older" : "newest";
+  const which = whichOf(Object.keys(asked).length > 0, turns.newer !== null);
   const stamp = turns.newer ? "older" : stampOf(page);
   return html`
-    <${Page} data-testid="stagehold-intervals" problem=${problem}>
+    <${Page} data-testid="stagehold-intervals" name=${name} problem=${problem}>
       <${Summary} page=${page} stale=${stale} which=${which} />
       <${IntervalFilters} asked=${asked} page=${page} say=${say} />
       <${IntervalGrid} onPinned=${load} onPlan=${plan} onRange=${setRange} page=${page} range=${range} stale=${stale}

@@ -4,16 +4,23 @@
 import { fetchRecoveries } from "../api.js";
 import { clock, duration, plural, timeToGo } from "../formats.js";
 import { useAnswer } from "../server_hooks.js";
-import { Card, Columns, html, Muted, Problem, RunLink, Tag } from "../ui.js";
+import { textOf } from "../texts.js";
+import { Card, Columns, html, Muted, Problem, RunLink, Tag, term } from "../ui.js";
 
 const { Box, Text } = globalThis.ChakraUI;
 
-const NAMES = ["Interval", "Failed", "Why", "Recovered after", "Reused"];
+const names = () => [
+  textOf("column.interval"),
+  textOf("recovery.failed"),
+  textOf("column.why"),
+  textOf("recovery.after"),
+  textOf("recovery.reused"),
+];
 
 /** @param {Api.Recovery} one */
 const recovered = ({ recovered_at, failed_at, attempts }) => {
   const tries = plural(attempts, "attempt");
-  if (!recovered_at) return html`<${Tag} palette="failed">not yet, ${tries}<//>`;
+  if (!recovered_at) return html`<${Tag} palette="failed">${textOf("recovery.not_yet", { tries })}<//>`;
   return html`
     <${Box} whiteSpace="nowrap">
       <${Text}>${duration(failed_at, recovered_at)}<//>
@@ -40,7 +47,9 @@ const cellsOf = (one) => [
       <${Text}>${plural(one.reused, "partition")}<//>
       ${
         one.saved_seconds >= 1 &&
-        html`<${Text} color="success.fg" fontSize="xs">${timeToGo(one.saved_seconds)} of work saved<//>`
+        html`<${Text} color="success.fg" fontSize="xs">
+            ${textOf("recovery.saved", { time: timeToGo(one.saved_seconds) })}
+          <//>`
       }
     <//>`,
 ];
@@ -51,10 +60,10 @@ export function Recoveries({ dagId, stamp }) {
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found || found.recoveries.length === 0) return null;
   const saved = found.recoveries.reduce((sum, one) => sum + one.saved_seconds, 0);
-  const note = "failures that were followed by another try in the same run";
+  const note = textOf("recovery.note");
   return html`
-    <${Card} data-testid="recoveries" title="Recoveries"
-      note=${saved >= 1 ? `${note}; ${timeToGo(saved)} of work was not done twice` : note}>
-      <${Columns} names=${NAMES} rows=${found.recoveries.map(cellsOf)} />
+    <${Card} data-testid="recoveries" title=${term("recovery", textOf("recovery.title"))}
+      note=${saved >= 1 ? note + textOf("recovery.total", { time: timeToGo(saved) }) : note}>
+      <${Columns} names=${names()} rows=${found.recoveries.map(cellsOf)} />
     <//>`;
 }

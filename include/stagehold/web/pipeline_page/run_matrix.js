@@ -2,8 +2,10 @@
 // Runs by stages: what each run did about each stage. A square leads to the partitions of its stage on the run's page.
 
 import { fetchRunMatrix } from "../api.js";
-import { clock, duration, plural, runPage } from "../formats.js";
+import { clock, duration, lasted, plural, runPage } from "../formats.js";
+import { number } from "../numbers.js";
 import { usePolled } from "../server_hooks.js";
+import { textOf, withTexts } from "../texts.js";
 import {
   Card,
   html,
@@ -19,7 +21,7 @@ import {
 } from "../ui.js";
 import { useUrlState } from "../url_state.js";
 import { breakable, Head, useRoving, useTurns } from "./grid_parts.js";
-import { shortRun, workText } from "./interval_texts.js";
+import { shortRun } from "./interval_texts.js";
 import { FOCUSED } from "./stage_square.js";
 
 const { useRef } = globalThis.React;
@@ -31,31 +33,26 @@ const FIRST_COLUMN = "230px";
 /** @typedef {{ mark: string, palette: string, text: string, solid?: boolean, plain?: boolean }} Look */
 
 /** @type {Record<Api.StageOutcome, Look>} */
-const OUTCOMES = {
-  running: { mark: "▸", palette: "running", text: "running" },
-  blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", solid: true },
-  failed: { mark: "✕", palette: "failed", text: "failed", solid: true },
-  held: { mark: "‖", palette: "warning", text: "held until its gate lets all of it", solid: true },
-  damaged: { mark: "!", palette: "warning", text: "damaged since", solid: true },
+const OUTCOMES = withTexts("matrix", {
+  running: { mark: "▸", palette: "running" },
+  blocked: { mark: "✕", palette: "failed", solid: true },
+  failed: { mark: "✕", palette: "failed", solid: true },
+  held: { mark: "‖", palette: "warning", solid: true },
+  damaged: { mark: "!", palette: "warning", solid: true },
   missing: {
     mark: "◔",
     palette: "warning",
-    text: "not whole: the run ended, and some of it is not there",
     solid: true,
   },
-  healed: { mark: "✚", palette: "warning", text: "healed: computed again, since its data was gone" },
-  ran: { mark: "✓", palette: "success", text: "ran" },
-  judged: { mark: "≈", palette: "success", text: "judged again, not computed" },
-  reused: { mark: "↶", palette: "success", text: "reused", plain: true },
-  released: { mark: "–", palette: "gray", text: "released before, and not needed", plain: true },
-  none: { mark: "", palette: "gray", text: "not reached, or computed along with its reader", plain: true },
-};
+  healed: { mark: "✚", palette: "warning" },
+  ran: { mark: "✓", palette: "success" },
+  judged: { mark: "≈", palette: "success" },
+  reused: { mark: "↶", palette: "success", plain: true },
+  released: { mark: "–", palette: "gray", plain: true },
+  none: { mark: "", palette: "gray", plain: true },
+});
 const IN_ORDER = /** @type {Api.StageOutcome[]} */ (Object.keys(OUTCOMES));
 const CHOICES = IN_ORDER.filter((one) => one !== "none");
-// What a square says of its partitions when it says more than its outcome.
-/** @type {Partial<Record<Api.StageOutcome, string>>} */
-const COUNTED = { blocked: "blocked", missing: "missing", judged: "judged again", released: "released before" };
-
 /** @param {Api.StageOutcome} outcome */
 function paint(outcome) {
   const { palette, solid, plain } = OUTCOMES[outcome];
@@ -77,14 +74,15 @@ const Mark = ({ outcome }) => html`
  * @param {Api.RunSquare} square
  */
 function squareText(run, { stage, outcome, counts, attempts, seconds, spared, cause }) {
-  const facts = [`${stage} in ${shortRun(run.run_id)} for ${run.interval}: ${OUTCOMES[outcome].text}`];
+  const { interval } = run;
+  const facts = [textOf("run.square", { interval, run: shortRun(run.run_id), stage, text: OUTCOMES[outcome].text })];
   const told = IN_ORDER.filter((one) => counts[one]).map(
-    (one) => `${(counts[one] ?? 0).toLocaleString()} ${COUNTED[one] ?? one}`,
+    (one) => `${number(counts[one] ?? 0)} ${textOf(`matrix_count.${one}`)}`,
   );
   if (told.length > 0) facts.push(told.join(", "));
   if (attempts > 1) facts.push(plural(attempts, "attempt"));
-  if (seconds > 0) facts.push(`${workText(seconds)} of work`);
-  if (spared > 0) facts.push(`${workText(spared)} spared`);
+  if (seconds > 0) facts.push(textOf("work.done", { time: lasted(seconds) }));
+  if (spared > 0) facts.push(textOf("work.spared", { time: lasted(spared) }));
   if (cause) facts.push(cause);
   return facts.join(" · ");
 }
@@ -101,7 +99,7 @@ function Square({ run, square, place }) {
         fontSize="13px" fontVariantNumeric="tabular-nums" fontWeight=${OUTCOMES[outcome].solid ? "bold" : "medium"}
         gap="1.5" h="28px" minW="64px" px="2" textDecoration="none" _focusVisible=${FOCUSED} ...${paint(outcome)}>
         <${Box} aria-hidden as="span" textAlign="center" w="12px">${OUTCOMES[outcome].mark}<//>
-        ${counts[outcome] && html`<${Box} as="span">${counts[outcome].toLocaleString()}<//>`}
+        ${counts[outcome] && html`<${Box} as="span">${number(counts[outcome])}<//>`}
         ${
           attempts > 1 &&
           html`<${Box} aria-hidden as="span" fontSize="11px" fontWeight="normal" ml="auto">${attempts}×<//>`
@@ -113,22 +111,22 @@ function Square({ run, square, place }) {
 /** @param {Api.MatrixRun} run */
 function tookText({ started_at, ended_at, seconds, spared }) {
   const facts = ended_at ? [duration(started_at, ended_at)] : [];
-  if (seconds > 0) facts.push(`${workText(seconds)} of work`);
-  if (spared > 0) facts.push(`${workText(spared)} spared`);
+  if (seconds > 0) facts.push(textOf("work.done", { time: lasted(seconds) }));
+  if (spared > 0) facts.push(textOf("work.spared", { time: lasted(spared) }));
   return facts.join(", ");
 }
 
 /** @param {{ run: Api.MatrixRun, place: Rest }} props */
 function RunName({ run, place }) {
-  const state = run.active || run.ended_at ? run.state : "lost";
-  const color = state === "failed" || state === "lost" ? "failed.fg" : "fg.muted";
+  const state = run.active || run.ended_at ? run.state : textOf("attempt.lost");
+  const color = state === "failed" || !(run.active || run.ended_at) ? "failed.fg" : "fg.muted";
   const name = html`<${Text} as="span" ...${place} fontSize="sm" fontWeight="semibold">${run.interval}<//>`;
   return html`
     <${Box} as="th" bg="bg" borderEndWidth="1px" borderTopWidth="1px" fontWeight="normal" insetInlineStart="0"
       maxW=${FIRST_COLUMN} minW=${FIRST_COLUMN} position="sticky" px="3" py="1" scope="row" textAlign="start"
       zIndex="1">
       <${RunLink} ...${place} fontSize="sm" fontWeight="semibold" otherwise=${name} runId=${run.run_id}
-        title="${run.run_id}, begun ${clock(run.started_at)}">
+        title=${textOf("interval.begun", { at: clock(run.started_at), run: run.run_id })}>
         ${run.interval}
       <//>
       <${Text} as="span" color=${color} fontSize="xs" ml="2">${state}, ${clock(run.started_at)}<//>
@@ -141,12 +139,14 @@ function Table({ page: { runs, stages } }) {
   const roving = useRoving(runs.length, stages.length + 1);
   return html`
     <${Box} css=${{ containerType: "inline-size" }} overflowX="auto">
-      <${Box} as="table" aria-label="Runs by stages; arrow keys go from one to the next"
+      <${Box} as="table" aria-label=${textOf("run.grid")}
         css=${{ borderCollapse: "separate", borderSpacing: 0 }} minW="full" onKeyDown=${roving.onKeyDown}
         ref=${roving.table}>
         <thead>
           <tr>
-            <${Head} borderEndWidth="1px" insetInlineStart="0" position="sticky" px="3" zIndex="1">Run<//>
+            <${Head} borderEndWidth="1px" insetInlineStart="0" position="sticky" px="3" zIndex="1">
+              ${textOf("run.one")}
+            <//>
             ${stages.map(
               (stage) => html`<${Head} key=${stage} minW="76px" overflowWrap="break-word">${breakable(stage)}<//>`,
             )}
@@ -182,23 +182,22 @@ const Marks = ({ page }) => html`
  */
 const Filters = ({ asked, say, stages }) => html`
   <${Flex} columnGap="4" data-testid="matrix-filters" px="4" rowGap="2" wrap="wrap">
-    <${Select} label="What became of a stage" onChange=${(/** @type {string} */ value) => say({ outcome: value })}
-      options=${[["", "anything"], ...CHOICES.map((one) => [one, OUTCOMES[one].text])]}
+    <${Select} label=${textOf("run.outcome")} onChange=${(/** @type {string} */ value) => say({ outcome: value })}
+      options=${[["", textOf("run.anything")], ...CHOICES.map((one) => [one, OUTCOMES[one].text])]}
       value=${asked.outcome ?? ""} />
-    <${Select} label="Stage" onChange=${(/** @type {string} */ value) => say({ stage: value })}
-      options=${[["", "any"], ...stages.map((one) => [one, one])]} value=${asked.stage ?? ""} />
+    <${Select} label=${textOf("column.stage")} onChange=${(/** @type {string} */ value) => say({ stage: value })}
+      options=${[["", textOf("filter.any")], ...stages.map((one) => [one, one])]} value=${asked.stage ?? ""} />
   <//>`;
 
 /** @param {Api.RunMatrixPage} page */
 const noneText = ({ looked_at, following }) =>
-  following
-    ? `None of the ${plural(looked_at, "run")} that were looked at is like that. Older ones may be.`
-    : "No run is like that.";
+  following ? textOf("run.none_here", { runs: plural(looked_at, "run") }) : textOf("run.none");
 
 /** @param {Api.RunMatrixPage} page */
 const hurries = (page) => page.runs.some((run) => run.active);
 
-/** @param {{ dagId: string, dates: import("../url_state.js").Said }} props of which `dates` are those that were chosen */
+// Of the runs of the `dates` that were chosen.
+/** @param {{ dagId: string, dates: import("../url_state.js").Said }} props */
 export function RunMatrix({ dagId, dates: { first = "", last = "" } }) {
   const [asked, say] = useUrlState(ASKED);
   const query = Object.fromEntries(Object.entries({ ...asked, first, last }).filter(([, value]) => value));
@@ -214,8 +213,8 @@ export function RunMatrix({ dagId, dates: { first = "", last = "" } }) {
   if (page.runs.length === 0 && Object.keys(query).length === 0) return null;
   const turnOlder = older(page.following);
   return html`
-    <${Card} data-testid="run-matrix" title="Runs"
-      note="what each run did about each stage, and the work that it did not do again">
+    <${Card} data-testid="run-matrix" title=${textOf("run.all")}
+      note=${textOf("run.note")}>
       ${problem && html`<${Problem} problem=${problem} />`}
       <${Filters} asked=${asked} say=${say} stages=${page.stages} />
       <${Marks} page=${page} />
@@ -224,8 +223,8 @@ export function RunMatrix({ dagId, dates: { first = "", last = "" } }) {
         (newer || turnOlder) &&
         html`
           <${Flex} align="center" borderTopWidth="1px" gap="3" px="4" py="3">
-            <${SmallButton} disabled=${!newer} onClick=${newer ?? undefined}>Newer runs<//>
-            <${SmallButton} disabled=${!turnOlder} onClick=${turnOlder ?? undefined}>Older runs<//>
+            <${SmallButton} disabled=${!newer} onClick=${newer ?? undefined}>${textOf("run.newer")}<//>
+            <${SmallButton} disabled=${!turnOlder} onClick=${turnOlder ?? undefined}>${textOf("run.older")}<//>
             ${found === null && html`<${Loading} size="sm" />`}
           <//>`
       }

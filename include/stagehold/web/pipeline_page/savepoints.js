@@ -10,37 +10,56 @@ import {
   makeSavepoint,
   startRun,
 } from "../api.js";
+import { onEscape, useFocusBack } from "../focus.js";
 import { clock } from "../formats.js";
 import { useAnswer } from "../server_hooks.js";
-import { Card, Columns, Field, html, Muted, Notice, onTyped, Problem, RunLink, Select, SmallButton } from "../ui.js";
+import { textOf } from "../texts.js";
+import {
+  Card,
+  Columns,
+  Field,
+  html,
+  Muted,
+  Notice,
+  onTyped,
+  Problem,
+  RunLink,
+  Select,
+  SmallButton,
+  term,
+} from "../ui.js";
 
 const { useState } = globalThis.React;
 const { Box, Button, Flex, Input, Text } = globalThis.ChakraUI;
 
 const POLL_SECONDS = 2;
-const NO_CHANGE = "You may see runs of this DAG but not change them. Ask somebody who may edit it.";
-const NO_DISPOSAL = "You do not have the right to dispose of savepoints. STAGEHOLD_RIGHTS says which roles have it.";
-const NO_RESTORE = "You may not start runs of this DAG. Ask somebody who may.";
-const NO_RUNS = "Airflow has started no run of this pipeline yet, so there is nothing to keep.";
 
 /** @param {number} seconds */
 const later = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
-/** @param {{ children: Content, problem: Error | null } & Rest} props */
-const Form = ({ children, problem, ...rest }) => html`
-  <${Box} as="form" bg="bg.subtle" borderTopWidth="1px" px="4" py="3" ...${rest}>
-    ${children}
-    ${problem && html`<${Notice} mt="3" palette="failed" role="alert">${problem.message}<//>`}
-  <//>`;
+/** @param {{ children: Content, onCancel: () => void, problem: Error | null } & Rest} props */
+function Form({ children, onCancel, problem, ...rest }) {
+  useFocusBack();
+  return html`
+    <${Box} as="form" bg="bg.subtle" borderTopWidth="1px" onKeyDown=${onEscape(onCancel)} px="4" py="3" ...${rest}>
+      ${children}
+      ${problem && html`<${Notice} mt="3" palette="failed" role="alert">${problem.message}<//>`}
+    <//>`;
+}
 
-/** @param {{ yes: string, no: () => void, busy: boolean, disabled?: boolean, palette?: string }} props */
-const Buttons = ({ yes, no, busy, disabled = false, palette = "brand" }) => html`
+/**
+ * @typedef {{ disabled?: boolean, noFirst?: boolean, palette?: string }} Looks and whether the focus is on "Not now"
+ * @param {Looks & { yes: string, no: () => void, busy: boolean }} props
+ */
+const Buttons = ({ yes, no, busy, disabled = false, noFirst = false, palette = "brand" }) => html`
   <${Flex} gap="2" mt="3">
     <${Button} colorPalette=${palette} disabled=${disabled || busy} loading=${busy} loadingText=${yes} size="sm"
       type="submit">
       ${yes}
     <//>
-    <${Button} disabled=${busy} onClick=${no} size="sm" type="button" variant="outline">Not now<//>
+    <${Button} autoFocus=${noFirst} disabled=${busy} onClick=${no} size="sm" type="button" variant="outline">
+      ${textOf("button.no")}
+    <//>
   <//>`;
 
 // Runs `act` once at a time and keeps what went wrong.
@@ -70,7 +89,8 @@ async function settled(dagId, asked) {
     await later(POLL_SECONDS);
     status = await fetchSavepointStatus(dagId, asked.name);
   }
-  if (status.state === "failed") throw new Error(`There is no savepoint ${status.name}: ${status.failure}`);
+  if (status.state === "failed")
+    throw new Error(textOf("savepoint.failed", { name: status.name, problem: status.failure }));
   return status;
 }
 
@@ -85,27 +105,27 @@ function Create({ dagId, runs, onDone, onCancel }) {
     const { name, reason, stop } = wish;
     const asked = await makeSavepoint(dagId, wish.run, { name: name.trim(), reason: reason.trim(), stop });
     const made = await settled(dagId, asked);
-    onDone(`Savepoint ${made.name} is made.`);
+    onDone(textOf("savepoint.made", { name: made.name }));
   });
   return html`
-    <${Form} data-testid="create" onSubmit=${submit} problem=${problem}>
+    <${Form} data-testid="create" onCancel=${onCancel} onSubmit=${submit} problem=${problem}>
       <${Flex} gap="3" wrap="wrap">
-        <${Select} flex="1 1 240px" label="Of the run" value=${wish.run}
+        <${Select} flex="1 1 240px" label=${textOf("savepoint.run")} value=${wish.run}
           onChange=${(/** @type {string} */ run) => setWish({ ...wish, run })}
           options=${runs.map((one) => [one.run_id, `${one.interval}, ${one.state} (${one.run_id})`])} />
-        <${Field} flex="1 1 160px" label="Name">
+        <${Field} flex="1 1 160px" label=${textOf("filter.name")}>
           <${Input} autoFocus onChange=${set("name")} required size="sm" value=${wish.name} />
         <//>
-        <${Field} flex="1 1 220px" label="What for?">
+        <${Field} flex="1 1 220px" label=${textOf("savepoint.reason")}>
           <${Input} maxLength=${1000} onChange=${set("reason")} size="sm" value=${wish.reason} />
         <//>
       <//>
       <${Flex} align="center" as="label" fontSize="sm" gap="2" mt="3">
         <input checked=${wish.stop} type="checkbox"
           onChange=${() => setWish({ ...wish, stop: !wish.stop })} />
-        End the run with it, behind the wave that it is at
+        ${textOf("savepoint.stop")}
       <//>
-      <${Buttons} busy=${busy} disabled=${!wish.name.trim()} no=${onCancel} yes="Create savepoint" />
+      <${Buttons} busy=${busy} disabled=${!wish.name.trim()} no=${onCancel} yes=${textOf("savepoint.create")} />
     <//>`;
 }
 
@@ -115,18 +135,17 @@ function Restore({ dagId, one, onDone, onCancel }) {
   const { busy, problem, submit } = useAct(async () => {
     const run = await startRun(dagId, { interval: interval.trim(), restore: one.name });
     refreshAirflow();
-    onDone(`Started ${run.dag_run_id}: it begins with ${one.name}, for ${interval.trim()}.`);
+    onDone(textOf("savepoint.started", { interval: interval.trim(), name: one.name, run: run.dag_run_id }));
   });
   return html`
-    <${Form} data-testid="restore" onSubmit=${submit} problem=${problem}>
+    <${Form} data-testid="restore" onCancel=${onCancel} onSubmit=${submit} problem=${problem}>
       <${Text} fontSize="sm" mb="3">
-        A new run begins with what ${one.name} has, in place of what the interval has. What it lacks is computed;
-        the savepoint stays as it is. Airflow's own form has the other choices of a restore.
+        ${textOf("savepoint.restores", { name: one.name })}
       <//>
-      <${Field} flex="1 1 240px" label="For the interval">
+      <${Field} flex="1 1 240px" label=${textOf("savepoint.interval")}>
         <${Input} autoFocus maxW="280px" onChange=${onTyped(setInterval)} required size="sm" value=${interval} />
       <//>
-      <${Buttons} busy=${busy} disabled=${!interval.trim()} no=${onCancel} yes="Start the run" />
+      <${Buttons} busy=${busy} disabled=${!interval.trim()} no=${onCancel} yes=${textOf("savepoint.start")} />
     <//>`;
 }
 
@@ -134,14 +153,15 @@ function Restore({ dagId, one, onDone, onCancel }) {
 function Dispose({ dagId, one, onDone, onCancel }) {
   const { busy, problem, submit } = useAct(async () => {
     const { notes } = await disposeOfSavepoint(dagId, one.name);
-    onDone([`Savepoint ${one.name} is gone.`, ...notes].join(" "));
+    onDone([textOf("savepoint.gone", { name: one.name }), ...notes].join(" "));
   });
   return html`
-    <${Form} data-testid="dispose" onSubmit=${submit} problem=${problem}>
+    <${Form} data-testid="dispose" onCancel=${onCancel} onSubmit=${submit} problem=${problem}>
       <${Text} fontSize="sm">
-        Nobody can restore ${one.name} afterwards. Data that only it needs goes with the next ${"`stagehold gc`"}.
+        ${textOf("savepoint.disposes", { name: one.name })}
       <//>
-      <${Buttons} busy=${busy} no=${onCancel} palette="failed" yes="Dispose of ${one.name}" />
+      <${Buttons} busy=${busy} no=${onCancel} noFirst palette="failed"
+        yes=${textOf("savepoint.dispose_of", { name: one.name })} />
     <//>`;
 }
 
@@ -154,7 +174,9 @@ const Act = ({ text, why, onClick }) => html`
 const Made = ({ one }) => html`
   <${Box} minW="140px">
     <${RunLink} runId=${one.run_id} title=${one.run_id}>${one.interval}<//>
-    <${Muted}>checkpoint ${one.number}${one.imported && ", imported"}<//>
+    <${Muted}>
+      ${textOf("savepoint.checkpoint", { number: `${one.number}` })}${one.imported && textOf("savepoint.imported")}
+    <//>
   <//>`;
 
 /** @typedef {{ kind: "restore" | "dispose", one: Api.SavepointLine } | { kind: "create" }} Action */
@@ -174,11 +196,14 @@ function List({ savepoints, refusals, onAct }) {
     html`<${Box}><${Text}>${one.created_by}<//><${Muted}>${clock(one.created_at)}<//><//>`,
     html`
       <${Flex} gap="2" justify="end">
-        <${Act} onClick=${() => onAct({ kind: "restore", one })} text="Restore" why=${refusals.restore} />
-        <${Act} onClick=${() => onAct({ kind: "dispose", one })} text="Dispose" why=${refusals.dispose} />
+        <${Act} onClick=${() => onAct({ kind: "restore", one })} text=${textOf("savepoint.restore")}
+          why=${refusals.restore} />
+        <${Act} onClick=${() => onAct({ kind: "dispose", one })} text=${textOf("savepoint.dispose")}
+          why=${refusals.dispose} />
       <//>`,
   ]);
-  return html`<${Columns} names=${["Savepoint", "Of", "Made by", ""]} rows=${rows} />`;
+  const names = [textOf("savepoint.one"), textOf("column.of"), textOf("savepoint.made_by"), textOf("column.act")];
+  return html`<${Columns} names=${names} rows=${rows} />`;
 }
 
 // Why the reader cannot do something; null if they can.
@@ -187,11 +212,11 @@ function List({ savepoints, refusals, onAct }) {
  * @returns {Refusals}
  */
 function refusalsOf(choices) {
-  const change = choices.may_change ? null : NO_CHANGE;
+  const change = choices.may_change ? null : textOf("right.change");
   return {
-    dispose: change ?? (choices.may_dispose ? null : NO_DISPOSAL),
-    create: change ?? (choices.runs.length ? null : NO_RUNS),
-    restore: choices.may_restore ? null : NO_RESTORE,
+    dispose: change ?? (choices.may_dispose ? null : textOf("right.dispose")),
+    create: change ?? (choices.runs.length ? null : textOf("savepoint.no_runs")),
+    restore: choices.may_restore ? null : textOf("right.start"),
   };
 }
 
@@ -227,10 +252,11 @@ export function Savepoints({ dagId }) {
     setTurn(turn + 1);
   };
   const create = html`
-    <${Act} onClick=${() => open({ kind: "create" })} text="Create savepoint" why=${refusals.create} />`;
+    <${Act} onClick=${() => open({ kind: "create" })} text=${textOf("savepoint.create")} why=${refusals.create} />`;
   const shared = { dagId, onCancel: close, onDone: finish, runs: choices.runs };
   return html`
-    <${Card} action=${create} data-testid="savepoints" note="kept until you dispose of them" title="Savepoints">
+    <${Card} action=${create} data-testid="savepoints" note=${textOf("savepoint.note")}
+      title=${term("savepoint", textOf("savepoint.title"))}>
       ${
         done &&
         html`<${Notice} borderRadius="0" data-testid="savepoint-done" palette="success" role="status">${done}<//>`
@@ -239,7 +265,7 @@ export function Savepoints({ dagId }) {
       ${
         savepoints.length > 0
           ? html`<${List} onAct=${open} refusals=${refusals} savepoints=${savepoints} />`
-          : html`<${Box} px="4" py="3"><${Muted} fontSize="sm">There are none.<//><//>`
+          : html`<${Box} px="4" py="3"><${Muted} fontSize="sm">${textOf("savepoint.none")}<//><//>`
       }
       ${
         refusal &&

@@ -1,17 +1,20 @@
 // @ts-check
 // All that is on record of one stage for one interval.
 
-import { bytes, clock, plural, runPage } from "../formats.js";
+import { bytes, clock, lasted, plural, runPage } from "../formats.js";
+import { number } from "../numbers.js";
+import { textOf } from "../texts.js";
 import { CodeBlock, Fact, html, RunLink } from "../ui.js";
-import { amountText, gateText, madeText, recorded, STATES, shortRun, staleText, workText } from "./interval_texts.js";
+import { amountText, gateText, madeText, recorded, STATES, shortRun, staleText } from "./interval_texts.js";
 
 const { Box, Button, Flex, Text } = globalThis.ChakraUI;
 
-const NO_WORD = "The attempt ended without a word: its process was killed or its machine was lost.";
+/** @param {string} name */
+const factKey = (name) => /** @type {import("../texts.js").Key} */ (`fact.${name}`);
 
 /** @param {{ cell: Api.StageCell }} props */
 const MadeBy = ({ cell: { made_by } }) => html`
-  <${Fact} data-testid="made-by" name="Computed by">
+  <${Fact} data-testid="made-by" name=${textOf("fact.computed_by")}>
     ${made_by.map(
       ({ run_id, partitions }, index) => html`
         <span key=${run_id}>
@@ -30,7 +33,7 @@ const Failure = ({ failure: { cause, failure, tries } }) => html`
       html`
         <${Text} color="failed.fg" fontWeight="semibold">${tries > 1 && `${plural(tries, "task")}: `}${cause}<//>`
     }
-    <${CodeBlock}>${failure ?? NO_WORD}<//>
+    <${CodeBlock}>${failure ?? textOf("attempt.silent")}<//>
   <//>`;
 
 /**
@@ -38,16 +41,16 @@ const Failure = ({ failure: { cause, failure, tries } }) => html`
  * @param {Api.StageCell} cell
  */
 function factsOf(column, cell) {
-  const counts = Object.entries(cell.counts).map(([state, count]) => `${count.toLocaleString()} ${state}`);
+  const counts = Object.entries(cell.counts).map(([state, count]) => `${number(count)} ${state}`);
   const known = recorded(cell) > 0;
   return Object.entries({
-    Partitions: known ? `${amountText(cell)} (${counts.join(", ")})` : null,
-    Made: known ? madeText(cell) : null,
-    Rows: known ? cell.rows.toLocaleString() : null,
-    Size: cell.bytes ? bytes(cell.bytes) : null,
-    Work: cell.seconds ? workText(cell.seconds) : null,
-    Recorded: cell.recorded_at && clock(cell.recorded_at),
-    Gate: known ? gateText(cell, column.gate) : null,
+    partitions: known ? `${amountText(cell)} (${counts.join(", ")})` : null,
+    made: known ? madeText(cell) : null,
+    rows: known ? number(cell.rows) : null,
+    size: cell.bytes ? bytes(cell.bytes) : null,
+    work: cell.seconds ? lasted(cell.seconds) : null,
+    recorded: cell.recorded_at && clock(cell.recorded_at),
+    gate: known ? gateText(cell, column.gate) : null,
   }).filter(([, value]) => value);
 }
 
@@ -62,16 +65,20 @@ export function StageFacts({ row, column, cell, stale }) {
       w="100cqw">
       <${Flex} align="baseline" columnGap="6" px="4" py="3" rowGap="1" wrap="wrap">
         <${Text} w="full">
-          <${Text} as="span" fontWeight="semibold">${column.name} for ${row.interval}<//>
+          <${Text} as="span" fontWeight="semibold">
+            ${textOf("header.for", { interval: row.interval, pipeline: column.name })}
+          <//>
           : ${STATES[cell.state].text}${stale && `, ${staleText(stale)}`}
         <//>
-        ${factsOf(column, cell).map(([name, value]) => html`<${Fact} key=${name} name=${name}>${value}<//>`)}
+        ${factsOf(column, cell).map(
+          ([name, value]) => html`<${Fact} key=${name} name=${textOf(factKey(name))} word=${name}>${value}<//>`,
+        )}
         ${cell.made_by.length > 0 && html`<${MadeBy} cell=${cell} />`}
         ${
           page &&
           html`
             <${Button} asChild size="xs" variant="outline">
-              <a href="${page}?stage=${encodeURIComponent(column.name)}">Show its partitions</a>
+              <a href="${page}?stage=${encodeURIComponent(column.name)}">${textOf("fact.show")}</a>
             <//>`
         }
       <//>

@@ -1,8 +1,9 @@
 // @ts-check
 // The attempts so far, on a line of time with their waves: where did the time go?
 
-import { clock, duration, plural } from "../formats.js";
-import { Columns, FoldedCard, html, Muted } from "../ui.js";
+import { bareClock, clock, duration, plural, zoned } from "../formats.js";
+import { textOf } from "../texts.js";
+import { Columns, FoldedCard, html, Muted, term } from "../ui.js";
 
 const { Box, Text } = globalThis.ChakraUI;
 
@@ -24,8 +25,9 @@ function Lasted({ attempt, time }) {
   const ended_at = attempt.ended_at ?? new Date(time.now).toISOString();
   const at = (/** @type {string} */ moment) => (100 * (Date.parse(moment) - time.first)) / time.length;
   const lasted = duration(started_at, ended_at);
+  const told = textOf("attempt.took", { region, time: lasted, waves: plural(waves.length, "wave") });
   return html`
-    <${Box} aria-label="${region} took ${lasted}, ${plural(waves.length, "wave")}" bg="bg.muted"
+    <${Box} aria-label=${told} bg="bg.muted"
       borderRadius="sm" h="16px" minW="160px" position="relative" role="img">
       <${Box} bg="${lost ? "failed" : (TONES[state] ?? "running")}.emphasized" borderRadius="sm"
         h="full" left="${at(started_at)}%"
@@ -36,10 +38,11 @@ function Lasted({ attempt, time }) {
 
 /** @param {{ wave: Api.WaveEnd, left: number }} props */
 function Wave({ wave, left }) {
-  const facts = `${plural(wave.partitions, "partition")}, ${clock(wave.ended_at)}`;
+  const partitions = plural(wave.partitions, "partition");
+  const facts = { at: clock(wave.ended_at), partitions, stage: wave.stage, wave: `${wave.wave}` };
   return html`
     <${Box} bg="fg" h="full" left="${left}%" opacity="0.6" position="absolute" w="1px"
-      title="${wave.stage}, wave ${wave.wave}: ${facts}" />`;
+      title=${textOf("attempt.wave", facts)} />`;
 }
 
 // One that was lost left no end on record: who noticed, and when.
@@ -48,8 +51,8 @@ function State({ attempt: { lost, state } }) {
   if (lost === null) return html`<${Text}>${state}<//>`;
   return html`
     <${Box} data-testid="lost">
-      <${Text} color="failed.fg" fontWeight="semibold">lost<//>
-      <${Muted}>noticed by ${lost.noticed}, ${clock(lost.at)}<//>
+      <${Text} color="failed.fg" fontWeight="semibold">${textOf("attempt.lost")}<//>
+      <${Muted}>${textOf("attempt.noticed", { at: clock(lost.at), by: lost.noticed })}<//>
     <//>`;
 }
 
@@ -58,20 +61,28 @@ function Lines({ attempts }) {
   const time = span(attempts);
   const rows = attempts.map((attempt) => [
     attempt.region,
-    attempt.epoch || "not begun",
+    attempt.epoch || textOf("attempt.not_begun"),
     html`<${State} attempt=${attempt} />`,
-    clock(attempt.started_at),
+    bareClock(attempt.started_at),
     attempt.ended_at ? duration(attempt.started_at, attempt.ended_at) : "",
     html`<${Lasted} attempt=${attempt} time=${time} />`,
   ]);
-  return html`<${Columns} names=${["Region", "Epoch", "State", "Started", "Lasted", "Waves"]} rows=${rows} />`;
+  const names = [
+    term("region", textOf("column.region")),
+    term("epoch", textOf("column.epoch")),
+    textOf("column.state"),
+    zoned(textOf("column.started")),
+    textOf("column.lasted"),
+    term("wave", textOf("column.waves")),
+  ];
+  return html`<${Columns} names=${names} rows=${rows} />`;
 }
 
 /** @param {{ grid: Api.RunGrid }} props */
 export function Attempts({ grid }) {
   if (grid.attempts.length === 0) return null;
   return html`
-    <${FoldedCard} data-testid="attempts" note="and where the time went"
+    <${FoldedCard} data-testid="attempts" note=${textOf("attempt.note")}
       title=${plural(grid.attempts.length, "attempt")}>
       <${Lines} attempts=${grid.attempts} />
     <//>`;

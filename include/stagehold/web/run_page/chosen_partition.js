@@ -3,7 +3,10 @@
 // stage may be computed once more, too.
 
 import { again } from "../api.js";
-import { bytes, clock, plural } from "../formats.js";
+import { onEscape, useFocusBack } from "../focus.js";
+import { bytes, clock, lasted, plural } from "../formats.js";
+import { number } from "../numbers.js";
+import { textOf } from "../texts.js";
 import { Fact, html, RunLink, SmallButton, Tag } from "../ui.js";
 import { has, LOOKS, STANDINGS, wordsOf } from "./run_texts.js";
 import { Waive, WaiveButton } from "./waive.js";
@@ -16,28 +19,33 @@ const { Box, Button, Flex, Text } = globalThis.ChakraUI;
 /** @param {Api.PartitionCell} cell */
 const factsOf = (cell) =>
   Object.entries({
-    State: LOOKS[cell.state].text,
-    "On resume": `${cell.action}: ${cell.reason}`,
-    Rows: cell.rows?.toLocaleString(),
-    Size: cell.bytes === null ? null : bytes(cell.bytes),
-    Took: cell.seconds === null ? null : `${cell.seconds.toFixed(1)} s`,
-    Skewed: cell.skew,
-    Attempt: cell.epoch === null ? null : `epoch ${cell.epoch}, wave ${cell.wave}`,
-    "Table version": cell.version,
-    Recorded: cell.recorded_at && clock(cell.recorded_at),
+    state: LOOKS[cell.state].text,
+    on_resume: `${cell.action}: ${cell.reason}`,
+    rows: cell.rows === null ? null : number(cell.rows),
+    size: cell.bytes === null ? null : bytes(cell.bytes),
+    took: cell.seconds === null ? null : lasted(cell.seconds),
+    skewed: cell.skew,
+    attempt: cell.epoch === null ? null : textOf("fact.epoch", { epoch: `${cell.epoch}`, wave: `${cell.wave}` }),
+    version: cell.version === null ? null : number(cell.version),
+    recorded: cell.recorded_at && clock(cell.recorded_at),
   }).filter(([, value]) => value !== null && value !== undefined);
+
+/** @param {string} name */
+const factKey = (name) => /** @type {import("../texts.js").Key} */ (`fact.${name}`);
 
 /** @param {{ stage: Api.StageRow, cell: Api.PartitionCell, runId: string }} props */
 const Facts = ({ stage, cell, runId }) => html`
   <${Flex} columnGap="6" px="4" py="3" rowGap="1" wrap="wrap">
     <${Text} fontWeight="semibold">${stage.name}[${cell.partition}]<//>
-    ${factsOf(cell).map(([name, value]) => html`<${Fact} key=${name} name=${name}>${value}<//>`)}
+    ${factsOf(cell).map(
+      ([name, value]) => html`<${Fact} key=${name} name=${textOf(factKey(name))} word=${name}>${value}<//>`,
+    )}
     ${
       cell.run_id &&
       html`
-        <${Fact} name="Computed by" data-testid="computed-by">
-          ${cell.run_id.endsWith(`/${runId}`) ? "this run" : html`<${RunLink} runId=${cell.run_id} />`}
-          ${cell.restored && ", restored from what this run begins with"}
+        <${Fact} name=${textOf("fact.computed_by")} data-testid="computed-by">
+          ${cell.run_id.endsWith(`/${runId}`) ? textOf("fact.this_run") : html`<${RunLink} runId=${cell.run_id} />`}
+          ${cell.restored && textOf("fact.restored")}
         <//>`
     }
   <//>`;
@@ -53,9 +61,20 @@ const Unmet = ({ grid, failure, onChoose }) => html`
     <${WaiveButton} grid=${grid} failure=${failure} onClick=${onChoose} />
   <//>`;
 
-/** @param {{ children: Content }} props */
-const AgainLine = ({ children }) => html`
-  <${Flex} align="center" borderTopWidth="1px" data-testid="again" gap="3" px="4" py="2" wrap="wrap">${children}<//>`;
+/** @param {{ stage: Api.StageRow, busy: boolean, onYes: () => void, onNo: () => void }} props */
+function AgainQuestion({ stage, busy, onYes, onNo }) {
+  useFocusBack();
+  return html`
+    <${Flex} align="center" flex="1 1 320px" gap="3" onKeyDown=${onEscape(onNo)} wrap="wrap">
+      <${Text} flex="1 1 320px">
+        ${textOf("again.question", { partitions: plural(stage.partitions, "partition"), stage: stage.name })}
+      <//>
+      <${Button} autoFocus colorPalette="brand" loading=${busy} onClick=${onYes} size="xs" type="button">
+        ${textOf("again.yes")}
+      <//>
+      <${SmallButton} onClick=${onNo}>${textOf("button.no")}<//>
+    <//>`;
+}
 
 // Even if nothing changed: asked twice, as it may take long.
 /** @param {Resuming & { stage: Api.StageRow }} props */
@@ -69,21 +88,13 @@ function Again({ grid, stage, onCleared, onProblem }) {
     setAsking(false);
     setBusy(false);
   };
-  if (!asking)
-    return html`
-      <${AgainLine}>
-        <${SmallButton} onClick=${() => setAsking(true)}>Run ${stage.name} again, even if nothing changed<//>
-      <//>`;
+  const takeBack = () => setAsking(false);
   return html`
-    <${AgainLine}>
-      <${Text} flex="1 1 320px">
-        ${plural(stage.partitions, "partition")} of ${stage.name} will be computed once more.
-        What reads them runs if they come out different.
+    <${Flex} align="center" borderTopWidth="1px" data-testid="again" gap="3" px="4" py="2" wrap="wrap">
+      <${SmallButton} aria-expanded=${asking} onClick=${() => setAsking(!asking)}>
+        ${textOf("again.stage", { stage: stage.name })}
       <//>
-      <${Button} autoFocus colorPalette="brand" loading=${busy} onClick=${carryOut} size="xs" type="button">
-        Run it again
-      <//>
-      <${SmallButton} onClick=${() => setAsking(false)}>Not now<//>
+      ${asking && html`<${AgainQuestion} busy=${busy} onNo=${takeBack} onYes=${carryOut} stage=${stage} />`}
     <//>`;
 }
 

@@ -1,7 +1,8 @@
 // @ts-check
 // What went wrong: attempts that failed, and what gates refused, which may be waived here.
 
-import { Card, CodeBlock, Columns, html, Muted, Tag } from "../ui.js";
+import { textOf } from "../texts.js";
+import { Card, CodeBlock, Columns, html, Muted, Tag, term } from "../ui.js";
 import { ranges, STANDINGS, wordsOf } from "./run_texts.js";
 import { Waive, WaiveButton } from "./waive.js";
 
@@ -11,7 +12,7 @@ const { Box, Text } = globalThis.ChakraUI;
 /** @param {{ region: string, text: string }} props */
 const Trace = ({ region, text }) => html`
   <${Box} as="details" data-testid="trace-${region}" fontSize="sm" mt="1">
-    <${Box} as="summary" color="fg.muted" cursor="pointer">The whole trace<//>
+    <${Box} as="summary" color="fg.muted" cursor="pointer">${textOf("failure.trace")}<//>
     <${CodeBlock} fontSize="xs" maxH="24em" overflow="auto" p="3" size=${undefined} whiteSpace="pre">${text}<//>
   <//>`;
 
@@ -26,7 +27,8 @@ const Labels = ({ attempt: { region, labels } }) =>
 const Failure = ({ attempt }) => html`
   <${Box} pb="3" px="4">
     <${Text} fontWeight="semibold" mb="1">
-      ${attempt.region}, ${attempt.epoch ? `attempt epoch ${attempt.epoch}` : "before an attempt began"}
+      ${attempt.region},${" "}
+      ${attempt.epoch ? textOf("failure.epoch", { epoch: `${attempt.epoch}` }) : textOf("failure.before")}
     <//>
     ${attempt.cause && html`<${Muted} data-testid="cause-${attempt.region}" fontSize="sm" mb="1">${attempt.cause}<//>`}
     <${Labels} attempt=${attempt} />
@@ -42,8 +44,8 @@ const Seen = ({ failure }) => html`
   <${Box}>
     <${Text}>${failure.expectation}<//>
     <${Muted}>
-      gate ${failure.suite}, got ${failure.observed}
-      ${failure.count > 1 && ` (in the first of ${failure.count.toLocaleString()})`}
+      ${textOf("failure.got", { gate: failure.suite, observed: failure.observed })}
+      ${failure.count > 1 && textOf("failure.first", { all: failure.count })}
     <//>
   <//>`;
 
@@ -67,10 +69,16 @@ function Unmet({ grid, failures, onWaived }) {
     html`<${Standing} failure=${failure} />`,
     html`<${WaiveButton} grid=${grid} failure=${failure} onClick=${() => setChosen(failure)} />`,
   ]);
+  const names = [
+    term("partition", textOf("column.partitions")),
+    textOf("column.unmet"),
+    textOf("column.now"),
+    textOf("column.act"),
+  ];
   const key = chosen && `${chosen.stage} ${chosen.expectation} ${chosen.standing} ${ranges(chosen.partitions)}`;
   return html`
     <${Box} data-testid="unmet">
-      <${Columns} names=${["Partitions", "Does not meet", "Now", ""]} rows=${rows} />
+      <${Columns} names=${names} rows=${rows} />
       ${
         chosen &&
         html`
@@ -84,8 +92,8 @@ export function Failures({ grid, onWaived }) {
   const unmet = grid.gate_failures.filter((one) => one.standing !== "published");
   if (grid.failures.length === 0 && unmet.length === 0) return null;
   return html`
-    <${Card} borderColor="failed.emphasized" data-testid="failures" title="What went wrong"
-      note=${grid.active ? "the run is going on" : null}>
+    <${Card} borderColor="failed.emphasized" data-testid="failures" title=${textOf("failure.title")}
+      note=${grid.active ? textOf("failure.going_on") : null}>
       ${grid.failures.map((attempt) => html`<${Failure} key=${attempt.region} attempt=${attempt} />`)}
       ${unmet.length > 0 && html`<${Unmet} grid=${grid} failures=${unmet} onWaived=${onWaived} />`}
     <//>`;

@@ -4,7 +4,9 @@
 import { docsUrl, fetchGates, fetchHistory, makeDocs } from "../api.js";
 import { ObservedChart } from "../chart.js";
 import { clock, OUTCOMES, plural } from "../formats.js";
+import { number } from "../numbers.js";
 import { useAnswer } from "../server_hooks.js";
+import { textOf } from "../texts.js";
 import {
   Card,
   CodeBlock,
@@ -17,24 +19,26 @@ import {
   Problem,
   SmallButton,
   Tag,
+  term,
 } from "../ui.js";
-import { has, ranges, waiverText, WHOLE } from "./run_texts.js";
+import { has, ranges, WHOLE, waiverText } from "./run_texts.js";
 
 const { useState } = globalThis.React;
 const { Badge, Box, Flex, Text } = globalThis.ChakraUI;
 
 const MOST_SQUARES = 48; // partitions; more are drawn as a strip
-const UNKNOWN = { mark: "", palette: "gray", text: "without a verdict" };
+const UNKNOWN = { mark: "", palette: "gray" };
 
 /** @typedef {{ stage: Api.StageVerdicts, one: Api.ExpectationVerdicts }} Verdicts of one expectation for a stage */
 
 /** @param {Api.OutcomeGroup} group */
-const countText = ({ outcome, count }) => `${count.toLocaleString()} ${OUTCOMES[outcome].text}`;
+const countText = ({ outcome, count }) => `${number(count)} ${OUTCOMES[outcome].text}`;
 
 /** @param {Verdicts & { partition: number }} props */
 function Square({ stage, one, partition }) {
   const outcome = one.outcomes.find(({ partitions }) => has(partitions, partition) || has(partitions, WHOLE))?.outcome;
-  const { mark, palette, text } = outcome ? OUTCOMES[outcome] : UNKNOWN;
+  const { mark, palette } = outcome ? OUTCOMES[outcome] : UNKNOWN;
+  const text = outcome ? OUTCOMES[outcome].text : textOf("verdict.unknown");
   const passed = outcome === "passed";
   return html`
     <${Box} bg=${outcome ? `${palette}.${passed ? "subtle" : "solid"}` : "transparent"} borderRadius="2px"
@@ -47,7 +51,7 @@ function Square({ stage, one, partition }) {
 
 /** @param {Verdicts} props */
 const Squares = ({ stage, one }) => html`
-  <${Flex} gap="2px">
+  <${Flex} aria-hidden gap="2px">
     ${Array.from(
       { length: stage.partitions },
       (_, partition) => html`<${Square} key=${partition} one=${one} partition=${partition} stage=${stage} />`,
@@ -92,7 +96,7 @@ function Counts({ stage, one }) {
         const { mark, palette } = OUTCOMES[group.outcome];
         return html`<${Tag} key=${group.outcome} palette=${palette}>${mark} ${countText(group)}<//>`;
       })}
-      ${unknown > 0 && html`<${Badge} variant="outline">${unknown.toLocaleString()} without a verdict<//>`}
+      ${unknown > 0 && html`<${Badge} variant="outline">${textOf("verdict.unknowns", { unknown })}<//>`}
     <//>`;
 }
 
@@ -105,7 +109,10 @@ const SampleRows = ({ rows }) => html`
 /** @param {{ stage: string, sample: Api.SeenSample }} props */
 const Sample = ({ stage, sample }) => html`
   <${Box} mt="1">
-    <${Text}>${stage}[${ranges([[sample.partition, sample.partition]])}]: got ${sample.observed}<//>
+    <${Text}>
+      ${stage}[${ranges([[sample.partition, sample.partition]])}]:${" "}
+      ${textOf("verdict.got", { observed: sample.observed })}
+    <//>
     ${
       (sample.rows ?? []).length > 0
         ? html`<${SampleRows} rows=${sample.rows ?? []} />`
@@ -122,7 +129,7 @@ function Samples({ stage, group }) {
       ${group.samples.map((sample) => html`<${Sample} key=${sample.partition} sample=${sample} stage=${stage} />`)}
       ${
         left > 0 &&
-        html`<${Text} color="fg.muted">and ${plural(left, "more partition")}: ${"`stagehold gates RUN --json`"}<//>`
+        html`<${Text} color="fg.muted">${textOf("verdict.more", { more: plural(left, "more partition") })}<//>`
       }
     <//>`;
 }
@@ -136,7 +143,7 @@ function History({ grid, stage, one }) {
   if (found.points.length === 0) return null;
   return html`
     <${Box}>
-      <${Text} color="fg.muted">Observed in the last intervals: the median of the partitions, and its bounds<//>
+      <${Text} color="fg.muted">${textOf("verdict.observed")}<//>
       <${ObservedChart} points=${found.points} />
     <//>`;
 }
@@ -144,7 +151,7 @@ function History({ grid, stage, one }) {
 /** @param {Verdicts & { grid: Api.RunGrid }} props */
 const Seen = ({ grid, stage, one }) => html`
   <${Box} bg="bg.subtle" data-testid="seen" fontSize="sm" px="4" py="3">
-    <${Text} color="fg.muted" mb="2">gate ${one.suite}, judged ${clock(one.judged_at)}<//>
+    <${Text} color="fg.muted" mb="2">${textOf("verdict.judged", { at: clock(one.judged_at), gate: one.suite })}<//>
     ${one.outcomes
       .filter((group) => group.samples.length > 0)
       .map((group) => html`<${Samples} group=${group} key=${group.outcome} stage=${stage.stage} />`)}
@@ -159,7 +166,7 @@ const Words = ({ stage, words }) =>
       <${Text} color=${holds ? undefined : "fg.muted"} data-holds=${holds} data-testid="word" fontSize="sm"
         key="${waiver.recorded_at} ${ranges(partitions)} ${holds}" pb="1" px="4">
         ${stage}[${ranges(partitions)}]: ${waiverText(waiver)}
-        ${!holds && waiver.until !== waiver.recorded_at && " (it holds no more)"}
+        ${!holds && waiver.until !== waiver.recorded_at && textOf("verdict.over")}
       <//>`,
   );
 
@@ -167,7 +174,7 @@ const Words = ({ stage, words }) =>
 const Line = ({ grid, stage, one, chosen, onChoose }) => html`
   <${Box} borderTopWidth="1px" data-testid="verdicts">
     <${Flex} align="center" aria-expanded=${chosen} as="button" columnGap="4" cursor="pointer" onClick=${onChoose}
-      aria-label="${one.expectation}: ${one.outcomes.map(countText).join(", ")}" px="4" py="2" rowGap="1"
+      px="4" py="2" rowGap="1"
       textAlign="start" type="button" w="full" wrap="wrap" _hover=${{ bg: "bg.subtle" }}>
       <${Expectation} flex="1 1 300px" one=${one} />
       <${Box} flex="1 1 260px">
@@ -186,8 +193,10 @@ function Stage({ grid, stage }) {
   const toggle = (key) => setChosen(chosen === key ? null : key);
   return html`
     <${Box} data-testid="gate-${stage.stage}" mb="2">
-      <${Text} fontWeight="semibold" px="4" py="2">${stage.stage}, gate ${stage.gate}<//>
-      ${stage.expectations.length === 0 && html`<${Muted} fontSize="sm" px="4" py="2">has not judged anything yet<//>`}
+      <${Text} fontWeight="semibold" px="4" py="2">
+        ${textOf("verdict.stage", { gate: stage.gate, stage: stage.stage })}
+      <//>
+      ${stage.expectations.length === 0 && html`<${Muted} fontSize="sm" px="4" py="2">${textOf("verdict.none")}<//>`}
       ${stage.expectations.map((one) => {
         const key = `${one.suite} ${one.expectation}`;
         return html`
@@ -219,18 +228,22 @@ function Docs({ grid, found }) {
           html`
             <${Box} as="a" color="fg.info" href=${docsUrl(grid.dag_id, grid.run_id)} rel="noopener" target="_blank"
               textDecoration="underline">
-              Pages of Great Expectations
+              ${textOf("verdict.docs")}
             <//>`
         }
         ${
           grid.may_change && judged
             ? html`
               <${SmallButton} loading=${busy} onClick=${make}>
-                ${there ? "Make the pages anew" : "Make pages of Great Expectations"}
+                ${there ? textOf("docs.anew") : textOf("docs.make")}
               <//>`
-            : !there && html`<${Muted}>${"`stagehold gates RUN --docs` writes pages of Great Expectations."}<//>`
+            : !there && html`<${Muted}>${textOf("verdict.no_docs")}<//>`
         }
-        ${made !== null && !busy && html`<${Muted} role="status">Made ${plural(made, "page")} of what is said here.<//>`}
+        ${
+          made !== null &&
+          !busy &&
+          html`<${Muted} role="status">${textOf("docs.made", { pages: plural(made, "page") })}<//>`
+        }
       <//>
       ${problem && html`<${Text} color="failed.fg" mt="2" role="alert">${problem.message}<//>`}
     <//>`;
@@ -251,15 +264,15 @@ export function Gates({ grid }) {
   const { found, problem } = useAnswer(open ? stampOf(grid) : null, () => fetchGates(grid.dag_id, grid.run_id));
   if (gated.length === 0) return null;
   const note = grid.unmet
-    ? `${plural(grid.unmet, "verdict")} of ${plural(gated.length, "gate")} not met`
-    : "all that was judged is met";
+    ? textOf("verdict.unmet", { gates: plural(gated.length, "gate"), verdicts: plural(grid.unmet, "verdict") })
+    : textOf("verdict.met");
   const toggle = html`
     <${Pressable} aria-expanded=${open} color="fg.muted" data-testid="gates-toggle" fontSize="sm"
       onClick=${() => setChoice(!open)}>
-      ${open ? "Hide" : "Show"}
+      ${open ? textOf("button.hide") : textOf("button.show")}
     <//>`;
   return html`
-    <${Card} action=${toggle} data-testid="gates" note=${note} title="Gates">
+    <${Card} action=${toggle} data-testid="gates" note=${note} title=${term("gate", textOf("verdict.title"))}>
       ${open && problem && html`<${Problem} problem=${problem} />`}
       ${open && !found && !problem && html`<${Flex} justify="center" p="4"><${Loading} /><//>`}
       ${open && found?.stages.map((stage) => html`<${Stage} grid=${grid} key=${stage.stage} stage=${stage} />`)}

@@ -4,6 +4,8 @@
 
 import { fetchCells } from "../api.js";
 import { plural } from "../formats.js";
+import { number } from "../numbers.js";
+import { textOf } from "../texts.js";
 import { html, Legend, LegendItem, Muted, Panel, Pressable, Tag, tooltip } from "../ui.js";
 import { useUrlState } from "../url_state.js";
 import { ChosenPartition } from "./chosen_partition.js";
@@ -124,8 +126,10 @@ function Strip({ grid, stage, ...shown }) {
 
 /** @param {{ stage: Api.StageRow }} props */
 function StageName({ stage }) {
-  const region = stage.region === stage.name ? null : `region ${stage.region}`;
-  const notes = [region, stage.gate && `gate ${stage.gate}`, stage.table].filter(Boolean).join(" · ");
+  const region = stage.region === stage.name ? null : textOf("stage.region", { region: stage.region });
+  const notes = [region, stage.gate && textOf("stage.gate", { gate: stage.gate }), stage.table]
+    .filter(Boolean)
+    .join(" · ");
   return html`
     <${Box} flexShrink="0" minW="0" pt="1px" w="220px">
       <${Text} fontWeight="semibold" title=${stage.job} truncate>${stage.name}<//>
@@ -141,14 +145,14 @@ function Tally({ stage }) {
     <${Box} flexShrink="0" pt="1px" textAlign="right" minW="72px">
       <${Tag} palette=${stage.consumable === total ? "success" : bad ? "failed" : "gray"}
         data-testid="tally-${stage.name}" fontVariantNumeric="tabular-nums">
-        ${stage.consumable.toLocaleString()} / ${total.toLocaleString()}
+        ${number(stage.consumable)} / ${number(total)}
       <//>
     <//>`;
 }
 
 /** @param {Choosing & { grid: Api.RunGrid, stage: Api.StageRow, chosen: number | null }} props */
 function Partitions({ grid, stage, ...choosing }) {
-  if (!stage.stored) return html`<${Muted} fontSize="sm">Not stored: computed together with its reader.<//>`;
+  if (!stage.stored) return html`<${Muted} fontSize="sm">${textOf("stage.not_stored")}<//>`;
   const shown = { ...choosing, runId: grid.run_id, stage };
   return html`
     <${Box} flex="1 1 200px" minW="0">
@@ -165,7 +169,7 @@ function Partitions({ grid, stage, ...choosing }) {
 const StageLine = ({ grid, stage, named, ...choosing }) => html`
   <${Flex} bg=${named ? "brand.subtle" : undefined} data-named=${named}
     wrap=${{ base: "wrap", md: "nowrap" }} borderTopWidth="1px" gap="4" px="4" py="2.5" role="group"
-    aria-label="${stage.name}: ${stage.consumable} of ${stage.partitions} consumable"
+    aria-label=${textOf("stage.tally", { all: stage.partitions, done: stage.consumable, stage: stage.name })}
     data-testid="stage-${stage.name}">
     <${StageName} stage=${stage} />
     ${stage.stored ? html`<${Tally} stage=${stage} />` : html`<${Box} w="72px" />`}
@@ -180,7 +184,7 @@ const States = ({ stages }) => html`
   <${Legend}>
     ${countsOf(stages).map(
       ({ state, count }) => html`
-        <${LegendItem} key=${state} mark=${html`<${LegendSquare} look=${state} />`}>
+        <${LegendItem} key=${state} word=${state} mark=${html`<${LegendSquare} look=${state} />`}>
           ${plural(count, "partition")} ${LOOKS[state].text}
         <//>`,
     )}

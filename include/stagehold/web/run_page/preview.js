@@ -2,7 +2,9 @@
 // What a resume would do, and why.
 
 import { plural } from "../formats.js";
-import { Card, Columns, html, Muted, Tag } from "../ui.js";
+import { number } from "../numbers.js";
+import { meaningOf, textOf } from "../texts.js";
+import { Card, Columns, html, Muted, Tag, term } from "../ui.js";
 import { computes, resumeCounts } from "./run_texts.js";
 
 const { Text } = globalThis.ChakraUI;
@@ -13,13 +15,15 @@ const PALETTES = { reuse: "success", run: "running", heal: "warning", judge: "ru
 /** @param {{ group: Api.ActionGroup }} props */
 const Group = ({ group }) => html`
   <${Text}>
-    <${Tag} mr="2" palette=${PALETTES[group.action] ?? "gray"}>${group.action} ${group.count.toLocaleString()}<//>
+    <${Tag} mr="2" palette=${PALETTES[group.action] ?? "gray"} title=${meaningOf(group.action)}>
+      ${`${group.action} ${number(group.count)}`}
+    <//>
     ${`${group.reason} `}
     <${Text} as="span" color="fg.muted">(${group.partitions})<//>
   <//>`;
 
 /** @param {Api.ActionGroup[]} groups */
-const counted = (groups) => groups.reduce((sum, group) => sum + group.count, 0).toLocaleString();
+const counted = (groups) => number(groups.reduce((sum, group) => sum + group.count, 0));
 
 /** @param {Api.StageRow} stage */
 const cellsOf = ({ name, groups }) => [
@@ -31,24 +35,34 @@ const cellsOf = ({ name, groups }) => [
     .map((group, index) => html`<${Group} key=${index} group=${group} />`),
 ];
 
+const names = () => [
+  term("stage", textOf("column.stage")),
+  term("reuse", textOf("column.reuse")),
+  textOf("column.run"),
+  textOf("column.why"),
+];
+
 /** @param {{ grid: Api.RunGrid }} props */
 export function Preview({ grid }) {
   const { tasks } = grid.resume;
   const changing = grid.stages.filter((stage) => stage.groups.some((group) => group.action !== "reuse"));
   if (changing.length === 0 && tasks.length === 0) return null;
-  const cleared = tasks.length ? `, clears ${plural(tasks.length, "task")} in this run` : "";
+  const cleared = tasks.length ? textOf("resume.clears", { tasks: plural(tasks.length, "task") }) : "";
   const kept = grid.stages.length - changing.length;
   return html`
-    <${Card} data-testid="preview" title=${grid.active ? "What is left of this run" : "What Resume does"}
+    <${Card} data-testid="preview" title=${grid.active ? textOf("preview.left") : textOf("preview.title")}
       note="${resumeCounts(grid.resume)}${cleared}">
-      <${Columns} names=${["Stage", "Reuse", "Run", "Why"]} rows=${changing.map(cellsOf)} />
+      <${Columns} names=${names()}
+        rows=${changing.map(cellsOf)} />
       ${
         grid.resume.released &&
         html`<${Text} data-testid="released-needed" fontSize="sm" px="4" py="3">${grid.resume.released}<//>`
       }
       ${
         kept > 0 &&
-        html`<${Muted} fontSize="sm" px="4" py="3">${plural(kept, "stage")} not listed: every partition is reused.<//>`
+        html`<${Muted} fontSize="sm" px="4" py="3">
+            ${textOf("preview.kept", { stages: plural(kept, "stage") })}
+          <//>`
       }
     <//>`;
 }

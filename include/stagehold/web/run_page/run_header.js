@@ -2,11 +2,14 @@
 // What happened, how much is done, and the button that goes on.
 
 import { resume } from "../api.js";
+import { onEscape, useFocusBack } from "../focus.js";
 import { clock, lookedText, plural, timeToGo } from "../formats.js";
+import { number } from "../numbers.js";
+import { contentOf, textOf } from "../texts.js";
 import { Headline, html, Muted, Notice, RunLink } from "../ui.js";
 import { countOf, restoreText, resumeCounts } from "./run_texts.js";
 
-const { useEffect, useRef, useState } = globalThis.React;
+const { useState } = globalThis.React;
 const { Box, Button, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
 
 /** @param {Api.RunGrid} grid */
@@ -22,7 +25,7 @@ function Bar({ grid }) {
   const done = grid.consumable + grid.released;
   const share = grid.partitions ? (100 * done) / grid.partitions : 0;
   return html`
-    <${Box} aria-label="partitions that are done" aria-valuemax=${grid.partitions} aria-valuemin=${0}
+    <${Box} aria-label=${textOf("header.done")} aria-valuemax=${grid.partitions} aria-valuemin=${0}
       aria-valuenow=${done} bg="bg.emphasized" borderRadius="full" h="6px" overflow="hidden" role="progressbar">
       <${Box} bg="success.solid" h="full" transition="width 0.4s" w="${share}%" />
     <//>`;
@@ -35,19 +38,18 @@ function Confirmation({ grid, onYes, onNo }) {
   const { again, run } = grid.resume;
   const stages = grid.stages
     .filter((stage) => stage.counts.stale)
-    .map((stage) => `${stage.name} (${stage.counts.stale?.toLocaleString()})`);
-  /** @param {KeyboardEvent} event */
-  const takeBack = (event) => event.key === "Escape" && onNo();
+    .map((stage) => `${stage.name} (${number(stage.counts.stale ?? 0)})`);
+  useFocusBack();
+  const facts = { again: plural(again, "partition"), count: again, run, stages: stages.join(", ") };
   return html`
-    <${Notice} aria-label="More runs than what failed" data-testid="confirmation" onKeyDown=${takeBack}
+    <${Notice} aria-label=${textOf("confirm.more")} data-testid="confirmation" onKeyDown=${onEscape(onNo)}
       palette="warning" role="alertdialog" textAlign="start">
       <${Text} mb="2">
-        ${`Of the ${run.toLocaleString()} that run, ${plural(again, "partition")} ${again === 1 ? "is" : "are"} `}
-        ${`consumable now and run again: ${stages.join(", ")}. Why is said below.`}
+        ${textOf("confirm.question", facts)} ${textOf("confirm.why")}
       <//>
       <${Flex} gap="2">
-        <${Button} autoFocus colorPalette="brand" onClick=${onYes} size="sm" type="button">Run all of it<//>
-        <${Button} onClick=${onNo} size="sm" type="button" variant="outline">Not now<//>
+        <${Button} autoFocus colorPalette="brand" onClick=${onYes} size="sm" type="button">${textOf("confirm.yes")}<//>
+        <${Button} onClick=${onNo} size="sm" type="button" variant="outline">${textOf("button.no")}<//>
       <//>
     <//>`;
 }
@@ -63,41 +65,31 @@ function Confirmation({ grid, onYes, onNo }) {
 function useResume({ grid, onCleared, onProblem }) {
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
-  const takenBack = useRef(false);
-  const button = useRef(/** @type {HTMLElement | null} */ (null));
-  // Whoever uses the keyboard is back where they were.
-  useEffect(() => {
-    if (!asking && takenBack.current) button.current?.focus();
-  }, [asking]);
   const carryOut = async () => {
-    takenBack.current = false;
     setAsking(false);
     setBusy(true);
     onProblem(null);
     await resume(grid.dag_id, grid.run_id).then(onCleared, onProblem);
     setBusy(false);
   };
-  const takeBack = () => {
-    takenBack.current = true;
-    setAsking(false);
-  };
+  const takeBack = () => setAsking(false);
   const press = () => (grid.resume.again > 0 ? setAsking(true) : carryOut());
-  return { asking, busy, button, carryOut, press, takeBack };
+  return { asking, busy, carryOut, press, takeBack };
 }
 
 // What is reused took so long when it was computed.
 /** @param {Api.RunGrid} grid */
 function explanationOf({ resume: preview, stages }) {
   const held = stages.reduce((sum, stage) => sum + stage.blocked, 0);
-  const stays = held ? `; ${held.toLocaleString()} stay blocked by a gate` : "";
+  const stays = held ? textOf("resume.held", { held }) : "";
   const seconds = preview.saved_seconds;
-  const saved = seconds >= 1 ? ` That spares ${timeToGo(seconds)} of work.` : "";
-  return preview.refusal ?? `It ${resumeCounts(preview)}${stays}.${saved}`;
+  const saved = seconds >= 1 ? ` ${textOf("resume.spares", { time: timeToGo(seconds) })}` : "";
+  return preview.refusal ?? textOf("resume.it", { does: `${resumeCounts(preview)}${stays}` }) + saved;
 }
 
 /** @param {Resuming} props */
 function ResumeButton({ grid, ...told }) {
-  const { asking, busy, button, carryOut, press, takeBack } = useResume({ grid, ...told });
+  const { asking, busy, carryOut, press, takeBack } = useResume({ grid, ...told });
   const { refusal } = grid.resume;
   const needed = grid.state !== "success" || refusal === null; // what succeeded and is up to date needs no button
   return html`
@@ -106,9 +98,10 @@ function ResumeButton({ grid, ...told }) {
         needed &&
         html`
           <${Button} aria-describedby="stagehold-explanation" colorPalette="brand" data-testid="resume"
-            disabled=${refusal !== null || busy || asking} loading=${busy} loadingText="Resuming" onClick=${press}
-            ref=${button} size="lg" type="button">
-            ${grid.state === "success" ? "Bring up to date" : "Resume"}
+            disabled=${refusal !== null || busy || asking} loading=${busy} loadingText=${textOf("resume.busy")}
+            onClick=${press}
+            size="lg" type="button">
+            ${grid.state === "success" ? textOf("step.update") : textOf("step.resume")}
           <//>`
       }
       ${asking && refusal === null && html`<${Confirmation} grid=${grid} onNo=${takeBack} onYes=${carryOut} />`}
@@ -124,14 +117,16 @@ function Origins({ origins: { computed, restored, reused, others, saved_seconds 
   if (restored + reused.length === 0) return null;
   return html`
     <${Muted} data-testid="origins" fontSize="sm" overflowWrap="anywhere">
-      ${computed.toLocaleString()} computed by this run
-      ${restored > 0 && `, ${restored.toLocaleString()} restored`}
+      ${textOf("origin.computed", { computed })}
+      ${restored > 0 && textOf("origin.restored", { restored })}
       ${reused.map(
         ({ run_id, partitions }) => html`
-          <span key=${run_id}>, ${partitions.toLocaleString()} reused of run <${RunLink} runId=${run_id} /></span>`,
+          <span key=${run_id}>
+            ${contentOf("origin.reused", { partitions, run: html`<${RunLink} runId=${run_id} />` })}
+          </span>`,
       )}
-      ${others > 0 && `, ${others.toLocaleString()} of other runs`}
-      ${saved_seconds >= 1 && `; what it took over spared it ${timeToGo(saved_seconds)} of work`}
+      ${others > 0 && textOf("origin.others", { others })}
+      ${saved_seconds >= 1 && textOf("origin.spared", { time: timeToGo(saved_seconds) })}
     <//>`;
 }
 
@@ -151,14 +146,15 @@ export const RunHeader = ({ grid, ...told }) => html`
           <${Heading} aria-live="polite" as="h2" data-testid="headline" size="lg">${grid.headline}<//>
         <//>
         <${Text} color="fg.muted" mt="1">
-          ${grid.pipeline} for ${grid.interval}, <span data-testid="looked">${lookedText(grid.looked)}</span>
+          ${textOf("header.for", { interval: grid.interval, pipeline: grid.pipeline })},${" "}
+          <span data-testid="looked">${lookedText(grid.looked)}</span>
         <//>
         <${Origins} origins=${grid.origins} />
         ${
           grid.resumed &&
           html`
             <${Muted} data-testid="resumed" fontSize="sm">
-              Resumed by ${grid.resumed.by}, ${clock(grid.resumed.at)}
+              ${textOf("header.resumed", { at: clock(grid.resumed.at), by: grid.resumed.by })}
             <//>`
         }
         ${grid.restore && html`<${RestoredFrom} grid=${grid} restore=${grid.restore} />`}

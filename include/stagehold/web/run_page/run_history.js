@@ -2,8 +2,9 @@
 // What happened to the run, from the ledger or, when that has forgotten it, from the archive in the lake.
 
 import { fetchRunHistory } from "../api.js";
-import { clock, plural } from "../formats.js";
+import { bareClock, plural, zoned } from "../formats.js";
 import { useAnswer } from "../server_hooks.js";
+import { textOf } from "../texts.js";
 import { Columns, FoldedCard, html, Loading, Muted, Problem } from "../ui.js";
 
 const { Box, Text } = globalThis.ChakraUI;
@@ -18,23 +19,23 @@ function Lines({ grid }) {
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return html`<${Loading} m="4" size="sm" />`;
   const notes = [
-    found.archived && "Some or all of this is read from the archive in the lake: the ledger has forgotten it.",
-    found.earlier > 0 && `${plural(found.earlier, "earlier line")}: \`stagehold status RUN\`.`,
+    found.archived && textOf("history.archived"),
+    found.earlier > 0 && textOf("history.earlier", { lines: plural(found.earlier, "earlier line") }),
   ].filter(Boolean);
   const rows = found.lines.map((line) => [
-    clock(line.at),
+    bareClock(line.at),
     line.of,
     html`<${Text} whiteSpace="pre-wrap">${line.text}<//>`,
   ]);
   return html`
     <${Box}>
       ${notes.map((note) => html`<${Muted} fontSize="sm" key=${note} px="4" py="1">${note}<//>`)}
-      <${Columns} names=${["Time", "Of", "What"]} rows=${rows} />
+      <${Columns} names=${[zoned(textOf("column.time")), textOf("column.of"), textOf("column.what")]} rows=${rows} />
     <//>`;
 }
 
 /** @param {{ grid: Api.RunGrid }} props */
 export const RunHistory = ({ grid }) => html`
-  <${FoldedCard} data-testid="history" note="what happened, step by step" title="History">
+  <${FoldedCard} data-testid="history" note=${textOf("history.note")} title=${textOf("history.title")}>
     <${Lines} grid=${grid} />
   <//>`;

@@ -3,9 +3,12 @@
 // the ones Airflow puts on globalThis, so that the page follows its theme.
 
 import { refreshAirflow } from "../airflow_cache.js";
+import { useAirflowChoices } from "../airflow_choices.js";
 import { fetchGrid } from "../api.js";
+import { useFocusKept } from "../focus.js";
 import { clock, plural } from "../formats.js";
 import { usePolled } from "../server_hooks.js";
+import { textOf } from "../texts.js";
 import { html, Nothing, Notice, Page } from "../ui.js";
 import { Attempts } from "./attempts.js";
 import { Failures } from "./failures.js";
@@ -28,19 +31,19 @@ const hurries = (grid) => grid.active || awaited(grid);
 /** @param {{ problem: string }} props */
 const Unseen = ({ problem }) => html`
   <${Notice} data-testid="unseen" palette="warning" role="alert">
-    <${Text} fontWeight="semibold">The lake cannot be looked into; the figures are those of the ledger.<//>
+    <${Text} fontWeight="semibold">${textOf("run.unseen")}<//>
     <${Text}>${problem}<//>
   <//>`;
 
 const Unplanned = () => html`
   <${Notice} data-testid="unplanned" palette="running" role="status">
-    ${"This run has very many partitions. Its stages follow in some seconds, when their plan has been made."}
+    ${textOf("run.unplanned")}
   <//>`;
 
 /** @param {{ answer: Api.ResumeAnswer }} props */
 const Cleared = ({ answer: { cleared } }) => html`
   <${Notice} data-testid="cleared" palette="running" role="status">
-    <${Text} fontWeight="semibold">Resumed: cleared ${plural(cleared.length, "task")} in this run.<//>
+    <${Text} fontWeight="semibold">${textOf("run.cleared", { tasks: plural(cleared.length, "task") })}<//>
     ${cleared.map(({ name, reason }) => html`<${Text} key=${name}><${Code} size="sm">${name}<//> ${reason}<//>`)}
   <//>`;
 
@@ -48,8 +51,8 @@ const Cleared = ({ answer: { cleared } }) => html`
 function Waived({ answer: { stage, partitions, expectation, end } }) {
   const which = `${stage}[${ranges(partitions)}]`;
   const told = end
-    ? [`Taken back: ${which} is held to this again. `, "The next run or Resume blocks what was published by that word."]
-    : [`Waived: ${which}. `, "What no other expectation blocks is published by the next run or Resume."];
+    ? [textOf("waived.back", { which }), " ", textOf("waived.blocks")]
+    : [textOf("waived.done", { which }), " ", textOf("waived.publishes")];
   return html`
     <${Notice} data-testid="waived" palette=${end ? "warning" : "success"} role="status">
       <${Text} fontWeight="semibold">${told}<//>
@@ -63,18 +66,21 @@ const Untold = ({ lines }) =>
   lines.length > 0 &&
   html`
     <${Notice} data-testid="untold" palette="warning" role="status">
-      <${Text} fontWeight="semibold">Not told of this run, since that failed:<//>
+      <${Text} fontWeight="semibold">${textOf("run.untold")}<//>
       ${lines.map(({ at, of, text }) => html`<${Text} key="${at} ${of}">${clock(at)}, ${of}: ${text}<//>`)}
     <//>`;
 
 /** @param {{ dagId: string, runId: string }} props */
 function RunPage({ dagId, runId }) {
+  useAirflowChoices();
+  const name = textOf("page.run");
   const ask = (/** @type {string | null} */ known) => fetchGrid(dagId, runId, known);
   const { found: grid, problem, load, hurry } = usePolled(`${dagId}/${runId}`, ask, hurries);
   const [answer, setAnswer] = useState(/** @type {Api.ResumeAnswer | null} */ (null));
   const [refused, setRefused] = useState(/** @type {Error | null} */ (null));
   const [waived, setWaived] = useState(/** @type {(Api.WaiveAnswer & { end: boolean }) | null} */ (null));
-  if (grid === null) return html`<${Nothing} problem=${problem} title="The stages of this run cannot be shown" />`;
+  useFocusKept([answer, grid?.active]);
+  if (grid === null) return html`<${Nothing} name=${name} problem=${problem} title=${textOf("page.unshown.run")} />`;
   /** @type {import("./run_header.js").OnCleared} */
   const noteCleared = (given) => {
     setAnswer(given);
@@ -90,7 +96,7 @@ function RunPage({ dagId, runId }) {
   };
   const told = { grid, onCleared: noteCleared, onProblem: setRefused, onWaived: noteWaived };
   return html`
-    <${Page} data-testid="stagehold" problem=${problem}>
+    <${Page} data-testid="stagehold" name=${name} problem=${problem}>
       <${RunHeader} ...${told} />
       ${refused && html`<${Notice} data-testid="refused" palette="failed" role="alert">${refused.message}<//>`}
       ${answer && (grid.active || grid.state !== "success") && html`<${Cleared} answer=${answer} />`}

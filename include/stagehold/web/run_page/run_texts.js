@@ -2,24 +2,26 @@
 // How the page of a run says things: colours, marks and short texts. No markup here.
 
 import { clock, plural } from "../formats.js";
+import { decimal, number } from "../numbers.js";
+import { textOf, withTexts } from "../texts.js";
 
 // Marks next to colours, so that nobody needs to tell red from green.
 /** @type {Record<Api.CellState, { mark: string, palette: string, text: string, solid: boolean }>} */
-export const LOOKS = {
-  consumable: { mark: "✓", palette: "success", text: "consumable", solid: true },
-  restored: { mark: "↶", palette: "success", text: "consumable, restored", solid: true },
-  stale: { mark: "↻", palette: "success", text: "consumable, but will run again", solid: false },
-  failed: { mark: "✕", palette: "failed", text: "failed", solid: false },
-  waived: { mark: "≈", palette: "warning", text: "consumable, though its gate refuses it: waived", solid: false },
-  held: { mark: "‖", palette: "warning", text: "held until its gate lets all of the stage", solid: true },
-  blocked: { mark: "✕", palette: "failed", text: "blocked by its gate", solid: true },
-  admitted: { mark: "≈", palette: "failed", text: "blocked, but waived: Resume publishes it", solid: false },
-  running: { mark: "▸", palette: "running", text: "running", solid: true },
-  waiting: { mark: "·", palette: "gray", text: "waiting", solid: false },
-  lost: { mark: "!", palette: "warning", text: "its data is gone", solid: true },
-  released: { mark: "–", palette: "gray", text: "released", solid: false },
-  unneeded: { mark: "", palette: "gray", text: "not needed", solid: false },
-};
+export const LOOKS = withTexts("cell", {
+  consumable: { mark: "✓", palette: "success", solid: true },
+  restored: { mark: "↶", palette: "success", solid: true },
+  stale: { mark: "↻", palette: "success", solid: false },
+  failed: { mark: "✕", palette: "failed", solid: false },
+  waived: { mark: "≈", palette: "warning", solid: false },
+  held: { mark: "‖", palette: "warning", solid: true },
+  blocked: { mark: "✕", palette: "failed", solid: true },
+  admitted: { mark: "≈", palette: "failed", solid: false },
+  running: { mark: "▸", palette: "running", solid: true },
+  waiting: { mark: "·", palette: "gray", solid: false },
+  lost: { mark: "!", palette: "warning", solid: true },
+  released: { mark: "–", palette: "gray", solid: false },
+  unneeded: { mark: "", palette: "gray", solid: false },
+});
 
 const IN_ORDER = /** @type {Api.CellState[]} */ (Object.keys(LOOKS));
 
@@ -29,11 +31,14 @@ export const computes = (action) => action === "run" || action === "heal";
 // The same words as the commands have.
 /** @param {Api.ResumePreview} preview */
 export function resumeCounts({ reuse, restored, run, along, judge, retract }) {
-  const more = along ? ` (${along.toLocaleString()} more computed along, not stored)` : "";
-  const taken = restored ? ` (${restored.toLocaleString()} of them restored)` : "";
-  const judged = judge ? `, has ${judge.toLocaleString()} judged again` : "";
-  const retracted = retract ? `, takes ${retract.toLocaleString()} out of their tables` : "";
-  return `reuses ${plural(reuse, "partition")}${taken}, runs ${run.toLocaleString()}${more}${judged}${retracted}`;
+  return [
+    textOf("resume.reuses", { partitions: plural(reuse, "partition") }),
+    restored ? textOf("resume.restored", { restored }) : "",
+    textOf("resume.runs", { run }),
+    along ? textOf("resume.along", { along }) : "",
+    judge ? textOf("resume.judges", { judge }) : "",
+    retract ? textOf("resume.retracts", { retract }) : "",
+  ].join("");
 }
 
 // With what a run begins, in place of what its interval has.
@@ -42,14 +47,18 @@ export function resumeCounts({ reuse, restored, run, along, judge, retract }) {
  * @param {number} restored how many partitions
  */
 export function restoreText({ stage, reference, snapshot, problem }, restored) {
-  if (stage) return `Restored from stage ${stage}: it and all that reads it is computed again`;
-  if (!snapshot) return `Begins with ${reference}. ${problem ?? ""}`;
-  const named = snapshot.name && snapshot.name !== reference ? `savepoint ${snapshot.name}, ` : "";
-  const whose = `checkpoint ${snapshot.number} of run ${snapshot.run_id} for ${snapshot.interval}`;
-  return (
-    `Begins with ${reference ?? snapshot.address}: ${named}${whose}, taken ${clock(snapshot.taken_at)}; ` +
-    `${plural(restored, "partition")} restored`
-  );
+  if (stage) return textOf("restore.stage", { stage });
+  if (!snapshot) return textOf("restore.problem", { problem: problem ?? "", reference });
+  const { address, interval, name, run_id, taken_at } = snapshot;
+  return textOf("restore.snapshot", {
+    interval,
+    named: name && name !== reference ? textOf("restore.named", { name }) : "",
+    number: `${snapshot.number}`,
+    partitions: plural(restored, "partition"),
+    reference: reference ?? address,
+    run: run_id,
+    taken: clock(taken_at),
+  });
 }
 
 // Pairs of the first and the last of each range, as the server tells partitions of gates.
@@ -59,7 +68,10 @@ export const WHOLE = -1; // stands for all partitions of a stage together
  * @param {number} first
  * @param {number} last
  */
-const range = (first, last) => (first === WHOLE ? "all together" : first === last ? `${first}` : `${first}–${last}`);
+function range(first, last) {
+  if (first === WHOLE) return textOf("range.whole");
+  return first === last ? `${first}` : `${first}–${last}`;
+}
 
 /** @param {[number, number][]} pairs */
 export const ranges = (pairs) => pairs.map(([first, last]) => range(first, last)).join(", ");
@@ -89,7 +101,7 @@ export const countsOf = (stages) =>
  */
 export function partText(stage, { first, last, counts }) {
   const told = IN_ORDER.filter((state) => counts[state])
-    .map((state) => `${counts[state]?.toLocaleString()} ${LOOKS[state].text}`)
+    .map((state) => `${number(counts[state] ?? 0)} ${LOOKS[state].text}`)
     .join(", ");
   return `${stage.name}[${first === last ? first : `${first}–${last}`}]: ${told}`;
 }
@@ -97,29 +109,30 @@ export function partText(stage, { first, last, counts }) {
 // The moment is told, not the time to it: between two answers of the server nothing is counted down.
 /** @param {Api.Pace} pace */
 export function paceText({ wave, recorded, left, per_minute, seconds_to_go, recorded_at }) {
-  const told = `wave ${wave + 1}: ${recorded.toLocaleString()} recorded, ${left.toLocaleString()} to go`;
+  const told = textOf("pace.wave", { left, recorded, wave: `${wave + 1}` });
   if (seconds_to_go === null) return told;
-  const rate = per_minute >= 10 ? Math.round(per_minute) : per_minute.toFixed(1);
-  return `${told}, ${rate} a minute, done at about ${clock(Date.parse(recorded_at) + 1000 * seconds_to_go)}`;
+  const rate = per_minute >= 10 ? number(Math.round(per_minute)) : decimal(per_minute);
+  return told + textOf("pace.rate", { at: clock(Date.parse(recorded_at) + 1000 * seconds_to_go), rate });
 }
 
 // Of a group of partitions that do not meet an expectation: what that means for them now.
 /** @type {Record<Api.RefusalStanding, { palette: string, text: string }>} */
-export const STANDINGS = {
-  blocked: { palette: "failed", text: "blocked" },
-  waived: { palette: "failed", text: "waived, and blocked by another expectation" },
-  to_publish: { palette: "success", text: "waived: Resume publishes it" },
-  published: { palette: "warning", text: "waived and published" },
-  outdated: { palette: "gray", text: "Resume computes it anew, and it is judged again" },
-  ended: { palette: "failed", text: "published by a waiver that has ended: Resume takes it out" },
-  outstaying: { palette: "failed", text: "blocked, and still in its table" },
-};
+export const STANDINGS = withTexts("refused", {
+  blocked: { palette: "failed" },
+  waived: { palette: "failed" },
+  to_publish: { palette: "success" },
+  published: { palette: "warning" },
+  outdated: { palette: "gray" },
+  ended: { palette: "failed" },
+  outstaying: { palette: "failed" },
+});
 
 /** @param {Api.WaiverTold} waiver */
 export function waiverText({ waived_by, reason, recorded_at, until }) {
-  if (until === recorded_at) return `${waived_by} took that back on ${clock(recorded_at)}: ${reason}`;
-  const end = until ? `until ${clock(until)}` : "for ever";
-  return `${waived_by} waived it on ${clock(recorded_at)}, ${end}: ${reason}`;
+  const facts = { at: clock(recorded_at), by: waived_by, reason };
+  if (until === recorded_at) return textOf("waiver.back", facts);
+  const end = until ? textOf("waiver.until", { until: clock(until) }) : textOf("waiver.ever");
+  return textOf("waiver.told", { ...facts, end });
 }
 
 // Who let what a gate refuses be read, or takes that back; what was said before comes first.
@@ -138,8 +151,9 @@ export const wordsOf = ({ past = [], waiver, count }) => [
 export function cellText(stage, cell, runId) {
   const facts = [`${stage.name}[${cell.partition}]: ${LOOKS[cell.state].text}`, cell.reason];
   if (cell.rows !== null) facts.push(plural(cell.rows, "row"));
-  if (cell.skew) facts.push(`skewed: ${cell.skew}`);
-  if (cell.epoch !== null) facts.push(`attempt epoch ${cell.epoch}, wave ${cell.wave}`);
-  if (cell.run_id !== null && !cell.run_id.endsWith(`/${runId}`)) facts.push(`computed by run ${cell.run_id}`);
+  if (cell.skew) facts.push(textOf("cell_fact.skewed", { skew: cell.skew }));
+  if (cell.epoch !== null) facts.push(textOf("cell_fact.attempt", { epoch: `${cell.epoch}`, wave: `${cell.wave}` }));
+  if (cell.run_id !== null && !cell.run_id.endsWith(`/${runId}`))
+    facts.push(textOf("cell_fact.run", { run: cell.run_id }));
   return facts.join(" · ");
 }

@@ -37,6 +37,10 @@ interface ChakraUI {
   Text: Component;
 }
 
+interface ReactDOM {
+  createPortal(children: unknown, container: Element): unknown;
+}
+
 interface ReactRouterDOM {
   useSearchParams(): [
     URLSearchParams,
@@ -45,6 +49,7 @@ interface ReactRouterDOM {
 }
 
 declare var React: React;
+declare var ReactDOM: ReactDOM;
 declare var ChakraUI: ChakraUI;
 declare var ReactRouterDOM: ReactRouterDOM;
 declare var AirflowPlugin: Component;
