@@ -134,7 +134,7 @@ def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> 
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_planning import plan_backfill
 
-    with open_ledger(settings) as ledger:
+    with open_ledger(settings) as ledger, ledger.kept_open():
         return plan_backfill(choice, pipeline, ledger, settings)
 
 
