@@ -40,9 +40,10 @@ from worlds.half_done_runs import airflow_server, data_is_there, make_runs, prep
 
 RESULTS = HERE / "results" / "pages.json"
 FEW, MANY = 5, 500
+FIRST = "p0000"
 SMALL = (4, 2)  # partitions of each of four stages, and of the last
 WIDE, OF_WIDE = "wide_100024", (25_000, 24)
-NIGHTS = 13  # of each small pipeline, besides the half-done run
+NIGHTS = 13  # of each small pipeline; the first one has its half-done run besides
 LONG, OF_LONG, DAYS = "long", (62, 2), 400  # 250 partitions of an interval
 FIRST_DAY = date(2025, 1, 1)
 TIMES_FOR_MANY, TIMES_AIRFLOWS, TIMES_THE_PLANNER = 1.3, 2.0, 1.5
@@ -83,15 +84,16 @@ def measure(pipelines: int, repetitions: int, *, large: bool) -> dict[str, Any]:
     sizes = {**small, **({WIDE: OF_WIDE, LONG: OF_LONG} if large else {})}
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder), sizes, schedules={LONG: "@daily"})
-        runs = make_runs(sizes)
+        runs = make_runs({name: size for name, size in sizes.items() if name in (FIRST, WIDE, LONG)})
         for name in small:
-            record_days(name, NIGHTS, with_runs=True)
+            record_days(name, NIGHTS, FIRST)
+            _airflow_runs(name, NIGHTS)
         _long_ago(Path(folder) / "pipelines")
-        _say(f"made {len(runs)} runs")
+        _say(f"made {len(small)} pipelines, and what ran of them")
         found: dict[str, Any] = {"pipelines": pipelines}
         with data_is_there(), airflow_server() as url, _client(url) as client:
             found["lists"] = {path: _timed(client, path, repetitions) for path in (AIRFLOWS, OURS)}
-            found["routes"] = dict(_routes(client, runs["p0000"].dag_id, runs["p0000"].url, repetitions))
+            found["routes"] = dict(_routes(client, runs[FIRST].dag_id, runs[FIRST].url, repetitions))
             if large:
                 found["large_run"] = _large_run(client, runs[WIDE].url)
                 found["backfill"] = _backfill(client)
@@ -147,7 +149,7 @@ def _large_run(client: httpx.Client, run: str) -> dict[str, Any]:
 
 def _backfill(client: httpx.Client) -> dict[str, Any]:
     """The plan as the page gets it, and the planner alone, which is timed while the same plan is made once more."""
-    record_days(LONG, DAYS // 2)
+    record_days(LONG, DAYS // 2, LONG)
     _say("planning the large backfill")
     asked = {"first": FIRST_DAY.isoformat(), "last": (FIRST_DAY + timedelta(DAYS - 1)).isoformat()}
     path, before = f"/stagehold/api/dags/{LONG}/backfill", _resident_megabytes()
@@ -195,39 +197,42 @@ def _planned_here(asked: Mapping[str, str]) -> dict[str, float]:
         return {"whole_plan_seconds": time.process_time() - began, "planner_seconds": sum(spent)}
 
 
-def record_days(name: str, days: int, *, with_runs: bool = False) -> None:
-    """The first so many days as the half-done run of a pipeline left its own interval."""
+def dates(days: int) -> list[str]:
+    return [(FIRST_DAY + timedelta(number)).isoformat() for number in range(days)]
+
+
+def record_days(name: str, days: int, like: str) -> None:
+    """The first so many days of a pipeline, as the half-done run of one ``like`` it left its own interval."""
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.states import RunEvent
     from stagehold.settings import load_settings
 
-    dates = [(FIRST_DAY + timedelta(number)).isoformat() for number in range(days)]
-    with Ledger.open(load_settings().ledger_url) as ledger, ledger.kept_open():
-        known = [one for some in ledger.partitions.newest_of(name, "bench").values() for one in some]
-        run = ledger.runs.get(f"{name}/bench")
-        for day in dates:
-            with ledger.together():
-                lease = ledger.leases.acquire(f"{name}/{day}/{LONG}", "bench", 60)
-                records = [replace(one, cell=replace(one.cell, interval=day)) for one in known]
-                ledger.partitions.record(records, lease)
-                ledger.leases.release(lease)
-                if with_runs:
-                    ledger.runs.start(replace(run, run_id=f"{name}/{day}", interval=day))
-                    ledger.runs.apply(f"{name}/{day}", RunEvent.FAIL, RunEvent.ALL_ENDED)
-    if with_runs:
-        _airflow_runs(name, dates)
+    with Ledger.open(load_settings().ledger_url) as ledger, ledger.kept_open(), ledger.together():
+        known = [one for some in ledger.partitions.newest_of(like, "bench").values() for one in some]
+        run = ledger.runs.get(f"{like}/bench")
+        for day in dates(days):
+            lease = ledger.leases.acquire(f"{name}/{day}/{LONG}", "bench", 60)
+            cells = [replace(one.cell, pipeline=name, interval=day) for one in known]
+            made = [replace(one, cell=cell, run_id=f"{name}/{day}") for one, cell in zip(known, cells, strict=True)]
+            ledger.partitions.record(made, lease)
+            ledger.leases.release(lease)
+            if name != LONG:
+                ledger.runs.start(replace(run, run_id=f"{name}/{day}", pipeline=name, interval=day))
+                ledger.runs.apply(f"{name}/{day}", RunEvent.FAIL, RunEvent.ALL_ENDED)
 
 
-def _airflow_runs(name: str, dates: list[str]) -> None:
+def _airflow_runs(name: str, days: int) -> None:
     """Failed ones, as Airflow's list shows them; without tasks, which no list asks for."""
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from sqlalchemy import insert, select
 
+    table = DagRun.__table__
     with create_session() as session:
-        row = session.execute(select(DagRun.__table__).where(DagRun.dag_id == name)).mappings().one()
-        own = {key: value for key, value in row.items() if key != "id"}
-        session.execute(insert(DagRun.__table__), [{**own, "run_id": day, "logical_date": None} for day in dates])
+        row = session.execute(select(table).where(DagRun.dag_id == FIRST, DagRun.run_id == "bench")).mappings().one()
+        own = {**row, "dag_id": name, "logical_date": None, "conf": {}}
+        del own["id"]
+        session.execute(insert(table), [{**own, "run_id": day} for day in dates(days)])
 
 
 def _resident_megabytes() -> int:
