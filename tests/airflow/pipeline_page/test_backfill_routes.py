@@ -82,53 +82,6 @@ def test_the_grid_has_every_cell_with_why_it_runs_and_what_that_costs(shown):
     assert cells[NEVER]["customer"]["reasons"][0]["text"] == "never computed for this interval"
 
 
-@pytest.fixture
-def large(monkeypatch) -> Counter[str]:
-    """Every backfill counts as a large one. How often intervals were planned."""
-    planned: Counter[str] = Counter()
-    interval = _Planning.interval
-    monkeypatch.setattr(backfill_plans, "LARGE", 0)
-    monkeypatch.setattr(backfill_plans, "_PLANS", LargePlans(KeptMemory()))
-    monkeypatch.setattr(_Planning, "interval", lambda self, key: planned.update([key]) or interval(self, key))
-    return planned
-
-
-def there(ask, **asked) -> dict:
-    """The plan, once it is there."""
-    deadline = time.monotonic() + PLANNING_SECONDS
-    answer = ask(**asked)
-    assert answer.status_code == 202
-    while answer.status_code == 202 and time.monotonic() < deadline:
-        assert set(answer.json()) == {"planned", "of"}
-        time.sleep(0.05)
-        answer = ask(**asked)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-def test_a_large_plan_is_made_aside_and_is_the_same_one_that_is_started(large, shown, start):
-    found = there(shown, stages=["lineitem"])
-    assert found["runs"] == SPLITS
-    assert shown(stages=["lineitem"]).json() == found
-    began = start(stages=["lineitem"], token=found["token"])
-    assert (began.status_code, began.json()["intervals"]) == (200, [NEVER]), began.text
-    assert large == dict.fromkeys((DONE, HALF, NEVER), 1)
-
-
-def test_a_large_plan_is_not_started_once_what_would_run_has_changed(large, shown, start):
-    found = there(shown, stages=["orders"])
-    fill_ledger(DAG, NEVER, {"orders": SPLITS})
-    refused = start(stages=["orders"], token=found["token"])
-    assert refused.status_code == 409
-    assert f"{NEVER} orders[0-15] does not run any more" in refused.json()["detail"]
-    assert large == dict.fromkeys((DONE, HALF, NEVER), 2)
-
-
-def test_what_cannot_be_meant_is_told_of_a_large_plan_at_once(large, shown):
-    assert shown(stages=["nothing"]).status_code == 404
-    assert large == {}
-
-
 def test_a_choice_of_stages_and_dates_is_shown_as_it_was_asked_for(shown):
     found = shown(stages=["customer", "orders"], only="missing").json()
     assert (found["stages"], found["only"]) == (["customer", "orders"], "missing")
@@ -192,3 +145,53 @@ def test_nothing_is_started_by_another_site_or_without_a_word_of_json(api, beare
     body = '{"first": "2024-03-01", "last": "2024-03-03", "token": "x"}'
     assert api.post(URL, headers=bearer("admin"), content=body).status_code == 415
     assert api.post(URL, json={**RANGE, "token": "x"}).status_code == 401
+
+
+LATER = {"first": "2024-05-01", "last": "2024-05-02"}  # of which nothing is on record
+
+
+@pytest.fixture
+def large(monkeypatch) -> Counter[str]:
+    """Every backfill counts as a large one. How often intervals were planned."""
+    planned: Counter[str] = Counter()
+    interval = _Planning.interval
+    monkeypatch.setattr(backfill_plans, "LARGE", 0)
+    monkeypatch.setattr(backfill_plans, "_PLANS", LargePlans(KeptMemory()))
+    monkeypatch.setattr(_Planning, "interval", lambda self, key: planned.update([key]) or interval(self, key))
+    return planned
+
+
+def there(ask, **asked) -> dict:
+    """The plan, once it is there."""
+    deadline = time.monotonic() + PLANNING_SECONDS
+    answer = ask(**asked)
+    assert answer.status_code == 202
+    while answer.status_code == 202 and time.monotonic() < deadline:
+        assert set(answer.json()) == {"planned", "of"}
+        time.sleep(0.05)
+        answer = ask(**asked)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_large_plan_is_made_aside_and_is_the_same_one_that_is_started(large, shown, start):
+    found = there(shown, **LATER, stages=["lineitem"])
+    assert found["runs"] == 2 * SPLITS
+    assert shown(**LATER, stages=["lineitem"]).json() == found
+    began = start(**LATER, stages=["lineitem"], token=found["token"])
+    assert (began.status_code, began.json()["intervals"]) == (200, list(LATER.values())), began.text
+    assert large == dict.fromkeys(LATER.values(), 1)
+
+
+def test_a_large_plan_is_not_started_once_what_would_run_has_changed(large, shown, start):
+    found = there(shown, **LATER, stages=["orders"])
+    fill_ledger(DAG, LATER["last"], {"orders": SPLITS})
+    refused = start(**LATER, stages=["orders"], token=found["token"])
+    assert refused.status_code == 409
+    assert f"1 cell runs no more: {LATER['last']} orders[0-15]" in refused.json()["detail"]
+    assert large == dict.fromkeys(LATER.values(), 2)
+
+
+def test_what_cannot_be_meant_is_told_of_a_large_plan_at_once(large, shown):
+    assert shown(stages=["nothing"]).status_code == 404
+    assert large == {}

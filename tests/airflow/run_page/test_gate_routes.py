@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, HalfDone, observe, publish
+from tests.airflow.made_runs import MEAN, NULLS, RANGE, SEEN, SPLITS, HalfDone, observe, publish
 
 from stagehold.airflow.telling.untold import note_untold, untold
 from stagehold.gates.verdict_pages import docs_uri
@@ -113,7 +113,7 @@ def cells_read(monkeypatch) -> list[str]:
 
 def test_what_gates_said_is_shown_without_reading_what_is_on_record_of_partitions(api, bearer, refused_run, cells_read):
     (stage,) = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()["stages"]
-    assert (stage["stage"], stage["partitions"]) == (STAGE, 8)
+    assert (stage["stage"], stage["partitions"]) == (STAGE, SPLITS)
     assert cells_read == []
 
 
