@@ -63,7 +63,7 @@ class SuiteModuleUnusable(GateError, Terminal):
         )
 
 
-class DocsNotWritten(GateError):
+class DocsNotWritten(GateError, Terminal):
     """Pages of what gates said could not be written."""
 
     def __init__(self, pipeline: str, interval: str, said: str) -> None:
@@ -75,7 +75,7 @@ class DocsNotWritten(GateError):
         )
 
 
-class NothingJudged(GateError):
+class NothingJudged(GateError, Terminal):
     """There is nothing to write pages of."""
 
     def __init__(self, pipeline: str, interval: str) -> None:

@@ -9,6 +9,17 @@ const { useSearchParams } = globalThis.ReactRouterDOM;
  * @typedef {(change: Said, options?: { replace: boolean }) => void} Say
  */
 
+// Says something in the address that is read when the page is loaded. Airflow is not told: it would make the page anew.
+/**
+ * @param {string} name
+ * @param {string} value
+ */
+export function noteInUrl(name, value) {
+  const url = new URL(globalThis.location.href);
+  url.searchParams.set(name, value);
+  globalThis.history.replaceState(globalThis.history.state, "", url);
+}
+
 // What the address says under these names, and how to change that. A change is a step that the way back undoes, unless
 // it takes the place of the one before.
 /**
@@ -21,8 +32,8 @@ export function useUrlState(names) {
   const say = useCallback(
     /** @type {Say} */
     (change, options) =>
-      setParams((now) => {
-        const next = new URLSearchParams(now);
+      setParams(() => {
+        const next = new URLSearchParams(globalThis.location.search); // with what was noted there
         for (const [name, value] of Object.entries(change)) value ? next.set(name, value) : next.delete(name);
         return next;
       }, options),

@@ -147,6 +147,7 @@ def test_nothing_is_started_by_another_site_or_without_a_word_of_json(api, beare
     assert api.post(URL, json={**RANGE, "token": "x"}).status_code == 401
 
 
+CHANGED = {"first": "2024-06-01", "last": "2024-06-02"}
 LATER = {"first": "2024-05-01", "last": "2024-05-02"}  # of which nothing is on record
 
 
@@ -184,12 +185,12 @@ def test_a_large_plan_is_made_aside_and_is_the_same_one_that_is_started(large, s
 
 
 def test_a_large_plan_is_not_started_once_what_would_run_has_changed(large, shown, start):
-    found = there(shown, **LATER, stages=["orders"])
-    fill_ledger(DAG, LATER["last"], {"orders": SPLITS})
-    refused = start(**LATER, stages=["orders"], token=found["token"])
+    found = there(shown, **CHANGED, stages=["orders"])
+    fill_ledger(DAG, CHANGED["last"], {"orders": SPLITS})
+    refused = start(**CHANGED, stages=["orders"], token=found["token"])
     assert refused.status_code == 409
-    assert f"1 cell runs no more: {LATER['last']} orders[0-15]" in refused.json()["detail"]
-    assert large == dict.fromkeys(LATER.values(), 2)
+    assert f"1 cell runs no more: {CHANGED['last']} orders[0-15]" in refused.json()["detail"]
+    assert large == dict.fromkeys(CHANGED.values(), 2)
 
 
 def test_what_cannot_be_meant_is_told_of_a_large_plan_at_once(large, shown):

@@ -222,6 +222,7 @@ def test_runs_are_found_by_what_became_of_a_stage_and_a_reload_keeps_that(tab):
     card = tab.get_by_test_id("run-matrix")
     rows = card.locator(f"[data-testid^='run-{PIPELINE}']")
     tab.get_by_test_id("range-last").fill(day(DAYS))  # without runs of other tests, whose intervals are no dates
+    expect(tab).to_have_url(re.compile("last="))
     expect(rows).to_have_count(SHOWN)
     card.get_by_role("button", name="Older runs").click()
     expect(rows).to_have_count(DAYS + 1 - SHOWN)
