@@ -44,14 +44,14 @@ test: test-fast test-spark test-airflow test-e2e ## all fast tests, and this com
 test-all: TURN := all
 test-all: test-fast test-spark test-airflow test-e2e ## all tests, and write down what each takes
 
-test-fast: setup ## tests that need neither Spark nor Airflow, in two to three minutes
-	$(call run-tests,-n 2 --dist worksteal -m "$(FAST)")
+test-fast: setup ## tests that need neither Spark nor Airflow: all quick ones, and a share of the long ones
+	$(call run-tests,--within 15 -n 2 --dist worksteal -m "$(FAST)")
 
 test-spark: setup
-	$(call run-tests,--within 250 -n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)")
+	$(call run-tests,--within 200 -n 2 --dist loadfile --no-loadscope-reorder -m "$(SPARK)")
 
 test-airflow: setup
-	$(call run-tests,--within 110 -n 2 --dist loadfile -m "$(AIRFLOW)")
+	$(call run-tests,--within 80 -n 2 --dist loadfile -m "$(AIRFLOW)")
 
 test-e2e: setup # each process has a stack of its own, and the tests that take one down are the last
 	$(call run-tests,--within 80 -n 2 --dist loadfile --no-loadscope-reorder -m "$(E2E)")
