@@ -12,6 +12,8 @@ import pytest
 from tests.run.small_project import FILES, NUMBERS, ROWS, SmallProject, values_of
 
 from stagehold.errors import NotDeterministic, StageFailed, UndeclaredRead
+from stagehold.model.context import StageContext
+from stagehold.run.functions.stage_call import StageCaller
 
 pytestmark = pytest.mark.spark
 
@@ -94,6 +96,17 @@ def test_another_query_is_computed_again_and_another_comment_is_not(project, cap
     file.write_text(QUERIES["odd"].replace("% 2 = 1", "% 2 = 0"))
     assert count_of(project.run(pipeline, "third")) == 45
     assert "the code of sql/odd.sql:query changed" in capsys.readouterr().out
+
+
+def test_a_file_that_is_edited_while_an_attempt_goes_on_is_read_by_the_next_one(project, spark):
+    stage = (pipeline := project.pipeline("edited_late", stages("odd"), params={"most": 90})).stage("odd")
+    source = spark.range(4).withColumnRenamed("id", "number")
+    context = StageContext("p", "odd", "i", None, (0,), 0, {"most": 3})
+    caller = StageCaller(spark, pipeline, project.settings.project)
+    before = caller.function(stage)
+    Path(project.settings.project, "sql/odd.sql").write_text("SELECT number FROM source")
+    assert caller.function(stage)(context, source=source).count() == before(context, source=source).count() == 1
+    assert StageCaller(spark, pipeline, project.settings.project).function(stage)(context, source=source).count() == 4
 
 
 def count_of(records: Mapping[str, Any]) -> int:

@@ -74,11 +74,18 @@ class StageCaller:
     def __init__(self, spark: SparkSession, pipeline: Pipeline, project: str) -> None:
         self._spark, self._pipeline, self._project = spark, pipeline, Path(project)
         self._watch = watch_of(spark, project)
+        self._functions: dict[str, Callable[..., DataFrame]] = {}
 
     def function(self, stage: Stage) -> Callable[..., DataFrame]:
-        """:raises FunctionFailed: the project's code cannot be loaded."""
-        with reporting_code(stage, self._project), self._watch.importing(stage.name, RESULT_SETTINGS.__contains__):
-            return load_function(stage.job, self._project)
+        """The stage's function as it was when it was called first: a file that is edited meanwhile is another code than
+        the one by whose key the partitions are recorded.
+
+        :raises FunctionFailed: the project's code cannot be loaded.
+        """
+        if stage.job not in self._functions:
+            with reporting_code(stage, self._project), self._watch.importing(stage.name, RESULT_SETTINGS.__contains__):
+                self._functions[stage.job] = load_function(stage.job, self._project)
+        return self._functions[stage.job]
 
     def call(
         self, stage: Stage, context: StageContext, arguments: Mapping[str, DataFrame], in_force: Mapping[str, str]
