@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import turns
-from tests.turns import dealt
+from tests.turns import dealt, together
 
 from stagehold.settings import PROJECT
 
@@ -28,6 +29,36 @@ def test_every_test_is_in_one_turn_and_none_is_longer_than_it_may_be_but_by_one_
 def test_what_is_dealt_does_not_depend_on_the_order_of_collection() -> None:
     seconds = {f"test_{number}": float(number % 7 + 1) for number in range(50)}
     assert dealt(seconds, 40.0) == dealt(dict(reversed(seconds.items())), 40.0)
+
+
+@given(seconds=st.lists(st.integers(5, 900).map(lambda tenths: tenths / 10), min_size=1), order=st.randoms())
+def test_the_seconds_of_a_story_do_not_depend_on_the_order_in_which_its_chapters_are_met(seconds, order) -> None:
+    known = {f"test_story.py::test_{number}": took for number, took in enumerate(seconds)}
+    shuffled = order.sample(sorted(known), len(known))
+    assert together(dict.fromkeys(known, "story"), known) == {"story": math.fsum(seconds)}
+    assert together(dict.fromkeys(shuffled, "story"), {name: known[name] for name in shuffled}) == together(
+        dict.fromkeys(known, "story"), known
+    )
+
+
+def test_two_processes_with_other_hashes_leave_out_the_same(suite) -> None:
+    story = """\
+import pytest
+
+pytestmark = pytest.mark.one_story
+
+@pytest.mark.parametrize("chapter", range(3))
+def test_chapter(chapter): ...
+"""
+    seconds = {}
+    for number in range(6):
+        Path(suite, f"test_story_{number}.py").write_text(story)
+        chapters = [0.1, 0.2, 0.3][number % 3 :] + [0.1, 0.2, 0.3][: number % 3]
+        seconds |= {f"test_story_{number}.py::test_chapter[{at}]": took for at, took in enumerate(chapters)}
+    Path(suite, "pytest.ini").write_text("[pytest]\nmarkers =\n  in_each_turn\n  one_story\n")
+    Path(suite, "tests", "seconds.json").write_text(json.dumps(seconds))
+    turns = [passed(suite, "--within", "1.2", "--turn", "0", hashes=str(number))[0] for number in range(3)]
+    assert [turn ^ turns[0] for turn in turns] == [set()] * 3
 
 
 SUITE = """\
@@ -55,12 +86,13 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def passed(suite: Path, *words: str) -> tuple[set[str], str]:
+def passed(suite: Path, *words: str, hashes: str = "random") -> tuple[set[str], str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.turns", "-p", "no:cacheprovider", "-rp", "-q", *words]
     alone = {
         **os.environ,
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }  # what other plugins import takes longer than the tests
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # what other plugins import takes longer than the tests
+        "PYTHONHASHSEED": hashes,
+    }
     answer = subprocess.run(command, cwd=suite, capture_output=True, text=True, timeout=60, check=False, env=alone)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return {line.split()[1] for line in answer.stdout.splitlines() if line.startswith("PASSED ")}, answer.stdout

@@ -62,9 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     known = _known()
     names = {item.nodeid: _dealt_as(item) for item in items if not _is_in_each(item)}
-    long: Counter[str] = Counter()
-    for test in names.keys() & known.keys():
-        long[names[test]] += known[test]
+    long = together(names, known)
     turns = dealt(long, config.option.within)
     left_out = long.keys() - turns[int(os.environ[CHOSEN]) % len(turns)]
     others = [item for item in items if names.get(item.nodeid) in left_out]
@@ -77,9 +75,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"Long tests take turns: this was TURN={os.environ[CHOSEN]}; TURN={ALL} runs all.")
 
 
+def together(dealt_as: Mapping[str, str], known: Mapping[str, float]) -> dict[str, float]:
+    """What is dealt as one, with its seconds: the same to the last bit in each process, or they would not agree."""
+    parts: dict[str, list[float]] = {}
+    for test in dealt_as.keys() & known.keys():
+        parts.setdefault(dealt_as[test], []).append(known[test])
+    return {name: math.fsum(seconds) for name, seconds in parts.items()}
+
+
 def dealt(seconds: Mapping[str, float], within: float) -> list[set[str]]:
     """Each test is in one turn, and the longest are dealt first, each to the turn that has least."""
-    turns: list[set[str]] = [set() for _ in range(max(1, math.ceil(sum(seconds.values()) / within)))]
+    turns: list[set[str]] = [set() for _ in range(max(1, math.ceil(math.fsum(seconds.values()) / within)))]
     lightest = [(0.0, number) for number in range(len(turns))]
     for name in sorted(seconds, key=lambda one: (-seconds[one], one)):
         taken, number = lightest[0]
