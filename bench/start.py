@@ -34,14 +34,6 @@ RESULTS = Path(__file__).parent / "results" / "start.json"
 PIPELINE, KILLED_IN = "shipping_priority", "shipping_priority"
 PORT = 15119
 WAIT_SECONDS = 120.0
-# Ends once the tree's server of this home has: what goes on behind one command must not slow down the next.
-NO_SERVER = """
-import time
-from stagehold.settings import load_settings
-from stagehold.spark.server.server_record import read_state
-while (state := read_state(load_settings())) and (state.process.alive or state.keeper.alive):
-    time.sleep(0.1)
-"""
 KILL = """
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import load_settings
@@ -93,22 +85,39 @@ class Tree:
     def interval(self) -> str:
         return f"{date(2026, 1, 1) + timedelta(days=next(self.days))}"
 
+    def server(self) -> tuple[int, ...]:
+        """The processes of the server that was started last, by the file that every version of the code keeps."""
+        with suppress(FileNotFoundError):
+            state = json.loads((self.home / "spark" / "server.json").read_text())
+            return (state["keeper_pid"], state["pid"])
+        return ()
+
+    def await_no_server(self) -> None:
+        """What goes on behind one command must not slow down the next."""
+        while any(_is_alive(pid) for pid in self.server()):
+            time.sleep(0.1)
+
     def cold(self) -> float:
-        self.python(NO_SERVER)
+        self.await_no_server()
         return _succeeded(self.run(self.interval()))
 
     def resumed(self, *, server_too: bool) -> float:
-        self.python(NO_SERVER)
+        self.await_no_server()
         self.python(KILL.format(stage=KILLED_IN))
         interval = self.interval()
         code, _ = self.run(interval)
         assert code == -signal.SIGKILL, code
         if server_too:
-            state = json.loads((self.home / "spark" / "server.json").read_text())
-            for pid in (state["keeper_pid"], state["pid"]):
+            for pid in self.server():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         return _succeeded(self.run(interval))
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(OSError):
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    return False
 
 
 def main() -> None:
@@ -139,7 +148,7 @@ def _one(trees: dict[str, Tree], lake: Path) -> dict[str, float]:
         found[f"{name}: cold"] = tree.cold()
         found[f"{name}: everything killed"] = tree.resumed(server_too=True)
         found[f"{name}: command killed"] = tree.resumed(server_too=False)
-        tree.python(NO_SERVER)
+        tree.await_no_server()
     began = time.perf_counter()
     environment = {**os.environ, "PYTHONPATH": f"{PROJECT / 'include'}{os.pathsep}{PROJECT}"}
     subprocess.run([sys.executable, "-c", PLAIN, str(lake)], env=environment, check=True, capture_output=True)
