@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -7,9 +8,11 @@ import pytest
 
 from stagehold.code.code_problems import code_problems
 from stagehold.code.side_reads import side_reads
-from stagehold.code.sql_job import job_of, names_of_markers, statements
+from stagehold.code.sql_job import bound_values, job_of, names_of_markers, statements
 from stagehold.code.sql_text import selects_row_by_row, with_arguments, with_views
 from stagehold.code.stage_code import calls_of, code_fingerprint, looks_at_interval
+from stagehold.errors import InvalidInterval
+from stagehold.model.context import StageContext
 
 FILE = "sql/clean.sql"
 QUERY = "SELECT id, upper(name) AS name FROM orders WHERE id > 3"
@@ -145,3 +148,13 @@ def test_a_query_of_each_row_by_itself_is_seen_to_be_one(text):
 def test_any_other_query_is_not(text):
     assert not selects_row_by_row(text, "t")
     assert not selects_row_by_row(with_views(text, {"t": "given_to_spark"}) if " t" in text else text, "given_to_spark")
+
+
+def test_a_time_that_the_interval_has_not_is_refused_and_other_times_are_bound():
+    context = StageContext("p", "s", "whole", None, (0,), 0, {"least": 3})
+    values = bound_values(context, "SELECT :params.least")
+    assert (values["params.least"], values["interval"]) == (3, "whole")
+    with pytest.raises(InvalidInterval, match="has no :interval_end, which the query asks for"):
+        bound_values(context, "SELECT * FROM t WHERE day < :interval_end")
+    moment = datetime(2024, 1, 2)
+    assert bound_values(replace(context, logical_date=moment), "SELECT :interval_start")["interval_start"] == moment

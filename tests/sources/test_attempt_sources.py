@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from tests.sources.made_sources import NO_LEDGER, reading_of, source_stage
 
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
+from stagehold.model.keys.interval_text import IntervalTimes
 from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
 from stagehold.sources.attempt_sources import Sources
 from stagehold.sources.source_reading import SourceReading, split_files
@@ -112,7 +113,8 @@ def test_sources_are_listed_once_so_that_what_was_planned_is_read(folder):
 
 def of_day(folder, day, path, key=None):
     start = datetime.combine(day, time(), UTC)
-    sources = Sources("p", key or str(day), "r", str(folder), NO_LEDGER, start=None if key else start)
+    times = IntervalTimes(key) if key else IntervalTimes(str(day), start)
+    sources = Sources("p", key or str(day), "r", str(folder), NO_LEDGER, times=times)
     return sources.of(source_stage(path=path, splits=2))
 
 
@@ -136,9 +138,10 @@ def test_a_path_that_names_the_interval_reads_what_is_there_for_it_and_nothing_e
 
 
 def test_splits_may_name_the_interval_too(tmp_path):
+    times = IntervalTimes("2026-11-24", datetime(2026, 11, 24, tzinfo=UTC))
     for name in ("a-20261124", "b-20261124", "a-20261125"):
         (tmp_path / f"{name}.parquet").write_text(name)
-    sources = Sources("p", "2026-11-24", "r", str(tmp_path), NO_LEDGER, start=datetime(2026, 11, 24, tzinfo=UTC))
+    sources = Sources("p", "2026-11-24", "r", str(tmp_path), NO_LEDGER, times=times)
     wanted = ["${lake}/a-${interval.start:%Y%m%d}.parquet", "${lake}/b-${interval.start:%Y%m%d}.parquet"]
     read = sources.of(source_stage(path=None, splits=wanted))
     assert [Path(split.files[0].path).stem for split in read.splits] == ["a-20261124", "b-20261124"]
@@ -147,7 +150,7 @@ def test_splits_may_name_the_interval_too(tmp_path):
 @pytest.mark.parametrize(
     ("key", "path", "why"),
     [
-        ("whole", "${lake}/${interval.start:%Y}", "the interval 'whole' is no date, so it has no \\$"),
+        ("whole", "${lake}/${interval.start:%Y}", "the interval 'whole' is no date, so it has no start"),
         ("../x", "${lake}/${interval}/*", "the interval '../x' cannot be a part of a path"),
         ("*", "${lake}/${interval}/*", "cannot be a part of a path"),
     ],

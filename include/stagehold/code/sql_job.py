@@ -7,17 +7,20 @@ lines.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 from stagehold.code.sql_text import markers, tokens
+from stagehold.errors import InvalidInterval
+from stagehold.model.context import StageContext
+from stagehold.model.keys.interval_key import ALLOWED
 
 SUFFIX = ".sql"
 FUNCTION = "query"
-INTERVAL, LOGICAL_DATE, PARAMS = "interval", "logical_date", "params."
-OF_THE_RUN = (INTERVAL, LOGICAL_DATE)
+PARAMS = "params."
+OF_THE_RUN = ("interval", "interval_start", "interval_end", "logical_date")  # fields of the context, and what they say
 
 
 class SqlText(str):
@@ -75,9 +78,16 @@ def names_of_markers(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name if isinstance(name, str) else "?" for name in found))
 
 
-def bound_values(interval: str, logical_date: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What markers stand for."""
-    return {INTERVAL: interval, LOGICAL_DATE: logical_date, **{f"{PARAMS}{name}": params[name] for name in params}}
+def bound_values(context: StageContext, text: str) -> dict[str, Any]:
+    """What markers stand for.
+
+    :raises InvalidInterval: the text asks for a time that the interval has not: NULL would be in no comparison
+    """
+    values = {name: getattr(context, name) for name in OF_THE_RUN}
+    for name in names_of_markers(text):
+        if name in OF_THE_RUN and values[name] is None:
+            raise InvalidInterval(context.interval, f"has no :{name}, which the query asks for", ALLOWED)
+    return {**values, **{f"{PARAMS}{name}": value for name, value in context.params.items()}}
 
 
 def tree_of(text: str) -> ast.Module:

@@ -51,7 +51,8 @@ DYNAMIC_NAMES = frozenset(
 DYNAMIC_ATTRIBUTES = frozenset({"__globals__", "__subclasses__", "__code__", "__doc__"})
 UNREADABLE = (CannotFollow, SyntaxError, ValueError, OSError, RecursionError)
 DYNAMIC_IMPORTS = ("importlib", "runpy", "pkgutil", "builtins", "sys.modules", "sys.path", "sys._getframe")
-OF_THE_INTERVAL = frozenset({"interval", "logical_date", "seed"})  # what a context says of it
+# What a context says of its interval.
+OF_THE_INTERVAL = frozenset({"interval", "logical_date", "interval_start", "interval_end", "seed"})
 LOOKS_AT_EVERYTHING = frozenset({"getattr", "vars", "asdict", "astuple", "__dict__"})
 SILENT = "stagehold: deterministic"  # in a comment of Python or SQL
 IN_SQL = re.compile(r"\b([a-z_]\w*)\s*\(|\b(limit)\s+\d|\b((?:current|local)\w*)\b", re.IGNORECASE)

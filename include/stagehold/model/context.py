@@ -84,7 +84,9 @@ class StageContext:
 
     ``partitions`` are the ids computed by this call: one, unless the stage is ``per_wave``. ``seed`` is the same for
     every attempt of the same stage and interval. ``restored_from`` is the address of the checkpoint or savepoint that
-    the run began with, if it did. ``state`` is what the stage keeps from interval to interval.
+    the run began with, if it did. ``state`` is what the stage keeps from interval to interval. The interval is from
+    ``logical_date``, which is also called ``interval_start``, to before ``interval_end``; an interval that is no date
+    has none of them, and a moment without a schedule no end.
     """
 
     pipeline: str
@@ -97,6 +99,11 @@ class StageContext:
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("stagehold.stage"))
     restored_from: str | None = None
     state: StageState = field(default_factory=StageState)
+    interval_end: datetime | None = None
+
+    @property
+    def interval_start(self) -> datetime | None:
+        return self.logical_date
 
     @property
     def is_restored(self) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import Enum
 from functools import partial
 
 from stagehold.errors import PositionTaken, SourceLost, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.keys.interval_text import IntervalUnfit
+from stagehold.model.keys.interval_text import IntervalTimes, IntervalUnfit, names_interval, of_any_interval
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.incremental_positions import taken_twice
@@ -62,7 +61,7 @@ class Sources:
     ``made_from`` are all that are made from such a source.
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
     ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
-    ``project`` is the folder that relative paths are seen from, ``start`` when the interval begins.
+    ``project`` is the folder that relative paths are seen from, ``times`` when the interval begins and ends.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan
     finds it changed: its split is computed again, or, if the source is incremental, refused.
@@ -81,12 +80,12 @@ class Sources:
         restored: Mapping[str, RestoredPosition] | None = None,
         production: str | None = None,
         project: str = "",
-        start: datetime | None = None,
+        times: IntervalTimes | None = None,
     ) -> None:
         self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
         self.lake_uri, self.ledger, self.production, self.project = lake_uri, ledger, production, project
         self.stored_with, self.made_from, self.restored = stored_with or {}, made_from or {}, restored or {}
-        self.start = start
+        self.times = times or IntervalTimes(interval)
         self._settled: dict[str, tuple[SourceContents, Position]] = {}
         self._readings: dict[tuple[str, int], SourceReading] = {}
 
@@ -266,7 +265,9 @@ class Sources:
         return found
 
     def _contents(self, stage: Stage, source: Source) -> SourceContents:
-        return contents_of(self._cell(stage), stage.name, source, self._roots)
+        declared = stage.source.path if stage.source else None
+        of_any = of_any_interval(declared) if declared and names_interval(declared) else None
+        return contents_of(self._cell(stage), stage.name, source, self._roots, of_any=of_any)
 
     def _cell(self, stage: Stage) -> Cell:
         return Cell(self.pipeline, stage.id, self.interval)
@@ -275,7 +276,7 @@ class Sources:
         """:raises SourceUnusable: its path names the interval, and this one cannot stand there."""
         assert stage.source is not None, f"{stage.name} has no source"
         try:
-            return stage.source.of_interval(self.interval, self.start)
+            return stage.source.of_interval(self.times)
         except IntervalUnfit as unfit:
             raise SourceUnusable(stage.name, str(unfit), "Run it with `--interval` of a day, as 2026-11-26") from unfit
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from stagehold.code.sql_slice import Slice, SliceUnfit, read_slice
 from stagehold.errors import SourceChanged, SourceMissing, SourceUnusable
 from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
 from stagehold.lake.store.files import files_at
@@ -19,21 +23,27 @@ if TYPE_CHECKING:
 READABLE_FEATURES = {"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"}
 
 
+MILLISECOND = timedelta(milliseconds=1)
+
+
 @dataclass(frozen=True)
 class TableFiles:
-    """Files of a table; ``schema`` are its columns as JSON of Spark's, with the partition columns."""
+    """Files of a table; ``schema`` are its columns as JSON of Spark's, with the partition columns. Of their rows only
+    those count for which ``condition`` holds.
+    """
 
     version: int
     schema: str
     files: tuple[SourceFile, ...]
+    condition: str | None = None
 
 
 def newest_version(stage: str, uri: str) -> int:
     return _open(stage, uri, None).version()
 
 
-def files_of_version(stage: str, uri: str, version: int | None) -> TableFiles:
-    """The table as it was at ``version``, or is now.
+def files_of_version(stage: str, uri: str, version: int | None, where: str | None = None) -> TableFiles:
+    """The table as it was at ``version``, or is now: its files, or those that may have rows for which ``where`` holds.
 
     Data files never change, so their paths pin what is read. The files of an old version may have been vacuumed; that
     is found when they are read.
@@ -42,12 +52,39 @@ def files_of_version(stage: str, uri: str, version: int | None) -> TableFiles:
 
     table = _open(stage, uri, version)
     adds: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-    columns = table.metadata().partition_columns
+    columns, schema = table.metadata().partition_columns, table.schema().to_json()
+    of_slice = slice_of(stage, where, types_of(schema)) if where else None
     files = (
         _file(uri, unquote(add["path"]), add["size_bytes"], {name: _text(add[f"partition.{name}"]) for name in columns})
         for add in adds
+        if of_slice is None or of_slice.may_have(partial(_span, add))
     )
-    return TableFiles(table.version(), table.schema().to_json(), tuple(sorted(files, key=_place)))
+    return TableFiles(table.version(), schema, tuple(sorted(files, key=_place)), of_slice and of_slice.condition)
+
+
+def types_of(schema: str) -> dict[str, str]:
+    """The plain columns of a table; others cannot be compared, and have no name in common with those."""
+    return {field["name"]: str(field["type"]) for field in json.loads(schema)["fields"]}
+
+
+def slice_of(stage: str, where: str, types: Mapping[str, str]) -> Slice:
+    """:raises SourceUnusable: the condition does not fit the columns"""
+    try:
+        return read_slice(where, types)
+    except SliceUnfit as unfit:
+        raise SourceUnusable(stage, f"where: {unfit}", "Correct `where`, as `stagehold plan` reads it") from unfit
+
+
+def _span(add: Mapping[str, Any], column: str) -> tuple[Any, Any] | None:
+    """The least and the greatest value of a column in a file. Statistics of moments are cut to milliseconds, those of
+    texts by characters that keep them on their side.
+    """
+    if (of_all := f"partition.{column}") in add:
+        return None if add[of_all] is None else (add[of_all], add[of_all])
+    least, most = add.get(f"min.{column}"), add.get(f"max.{column}")
+    if least is None or most is None:
+        return None
+    return (least, most + MILLISECOND if isinstance(most, datetime) else most)
 
 
 def files_added(stage: str, uri: str, first: int, last: int, *, skip_changes: bool) -> TableFiles:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Protocol
 
+from stagehold.code.sql_slice import Slice, value_of
 from stagehold.errors import SourceChanged, SourceLost, SourceMissing, SourceUnusable
 from stagehold.model.records import Cell
 from stagehold.model.source_position import (
@@ -18,7 +20,7 @@ from stagehold.model.source_position import (
     SourceFile,
     VersionsRead,
 )
-from stagehold.plan.sources.folders import MixedFolders, folder_columns
+from stagehold.plan.sources.folders import MixedFolders, folder_columns, folder_values
 from stagehold.plan.sources.incremental_positions import changes_since, last_version, new_files, new_versions
 from stagehold.plan.sources.merging import UnlikeColumns, mixed_columns
 from stagehold.plan.sources.splits import deal
@@ -31,6 +33,7 @@ from stagehold.sources.delta import (
     in_table,
     newest_version,
     schema_now,
+    slice_of,
 )
 from stagehold.sources.row_lineage import RowsLost, Whereabouts
 from stagehold.sources.source_files import SourceRoots, columns_of
@@ -65,30 +68,42 @@ class SourceContents(Protocol):
         """What an interval took, in ``count`` splits."""
 
 
-def contents_of(reader: Cell, stage: str, source: Source, roots: SourceRoots) -> SourceContents:
+def contents_of(
+    reader: Cell, stage: str, source: Source, roots: SourceRoots, *, of_any: str | None = None
+) -> SourceContents:
     """What there is of a source now.
 
     :param reader: the interval that reads it.
+    :param of_any: a pattern of the files of all intervals, which show the columns where this one has no file
     """
     place = source.path or ""
     if source.kind is SourceKind.DELTA:
         uri = roots.address(place)
         return TableContents(reader, stage, source, uri=uri, newest=newest_version(stage, uri))
-    return FileContents(reader, stage, source, listed=roots.files(place), lake_uri=roots.lake)
+    listed = roots.files(place)
+    examples = listed or (roots.files(of_any) if of_any and not source.fails_if_missing else ())
+    return FileContents(reader, stage, source, listed=listed, examples=examples, lake_uri=roots.lake)
 
 
 class FileContents:
-    """Files as they are ``listed`` now."""
+    """Files as they are ``listed`` now; ``examples`` show the columns, also where there is none of them."""
 
     def __init__(
-        self, reader: Cell, stage: str, source: Source, *, listed: tuple[SourceFile, ...], lake_uri: str
+        self,
+        reader: Cell,
+        stage: str,
+        source: Source,
+        *,
+        listed: tuple[SourceFile, ...],
+        examples: tuple[SourceFile, ...],
+        lake_uri: str,
     ) -> None:
         self.reader, self.stage, self.source = reader, stage, source
-        self.listed, self.lake_uri = listed, lake_uri
+        self.listed, self.examples, self.lake_uri = listed, examples, lake_uri
 
     def check(self, taken: Taken) -> None:
-        if not self.listed and not (taken and self.source.incremental):
-            raise SourceMissing(self.stage, str(self.source.path))
+        if not self._wanted and self.source.fails_if_missing and not (taken and self.source.incremental):
+            raise SourceMissing(self.stage, f"{self.source.path}{_of_which(self.source) if self.listed else ''}")
         if self.source.incremental:
             _check_kind(self.stage, taken, FilesRead)
             changes = [
@@ -99,16 +114,42 @@ class FileContents:
             if changes:
                 raise SourceChanged(self.stage, changes)
         self._columns(taken)
-        new = new_files(self.listed, taken.values()).files if self.source.incremental else self.listed
+        new = new_files(self.listed, taken.values()).files if self.source.incremental else self._wanted
         columns_of_files(self.stage, self.source, new)  # so that `choose` has nothing to read
 
     def choose(self, taken: Taken) -> Position:
-        chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self.listed)
+        chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self._wanted)
         return replace(
             chosen,
             columns=self._columns(taken),
             mixed=columns_of_files(self.stage, self.source, chosen.files),
         )
+
+    @cached_property
+    def _wanted(self) -> tuple[SourceFile, ...]:
+        """The files that may have rows of the slice, by the names of their folders."""
+        if self._slice is None:
+            return self.listed
+        return tuple(file for file in self.listed if self._slice.may_have(partial(self._span, file)))
+
+    @cached_property
+    def _slice(self) -> Slice | None:
+        if self.source.where is None or not self.examples:
+            return None
+        return slice_of(self.stage, self.source.where, self._types)
+
+    @cached_property
+    def _types(self) -> dict[str, str]:
+        """Those of the folders count where a file has such a column, too."""
+        of_folders = {column.name: column.type for column in self._columns({})}
+        fields = types_of_files(self.examples)
+        taken = {name.lower() for name in of_folders}
+        return {**{name: kind for name, kind in fields.items() if name.lower() not in taken}, **of_folders}
+
+    def _span(self, file: SourceFile, column: str) -> tuple[object, object] | None:
+        text = folder_values(file.path, self.lake_uri).get(column)
+        value = None if text is None else value_of(self._types[column], text)
+        return None if value is None else (value, value)
 
     def again(self, position: Position) -> Position:
         return position
@@ -133,7 +174,7 @@ class FileContents:
     def _columns(self, taken: Taken) -> tuple[FolderColumn, ...]:
         """What the folders say of all files, also of those that other intervals took and that are gone since."""
         before = (file for position in taken.values() if isinstance(position, FilesRead) for file in position.files)
-        files = dict.fromkeys(file.path for file in (*self.listed, *(before if self.source.incremental else ())))
+        files = dict.fromkeys(file.path for file in (*self.examples, *(before if self.source.incremental else ())))
         return columns_of_folders(self.stage, files, self.lake_uri)
 
     def reading(self, position: Position, count: int) -> SourceReading:
@@ -147,7 +188,8 @@ class FileContents:
         now = {file.path: file for file in self.listed}
         kept = self.source.incremental
         files = position.files if kept else tuple(now.get(file.path, file) for file in position.files)
-        sample = next((file.path for file in (*position.files, *self.listed) if file.path in now), None)
+        there = [*(file for file in position.files if file.path in now), *self.examples]
+        sample = there[0].path if there else None
         interval = self.reader.interval
         spoiled = {
             path: f"{path} was taken to be read, and is gone{self._how_to_retake(interval)}"
@@ -158,9 +200,11 @@ class FileContents:
             spoiled |= dict(
                 zip((file.path for file in changed), self._changes(changed, interval, position), strict=False)
             )
-        splits = split_files(self.source, deal(files, count), columns=position.columns, mixed=position.mixed)
+        condition = self._slice.condition if self._slice else None
+        columns, mixed = position.columns, position.mixed
+        splits = split_files(self.source, deal(files, count), columns=columns, mixed=mixed, condition=condition)
         return SourceReading(
-            self.source, splits, sample, columns=position.columns, mixed=position.mixed, spoiled=spoiled
+            self.source, splits, sample, columns=columns, mixed=mixed, spoiled=spoiled, condition=condition
         )
 
 
@@ -179,7 +223,8 @@ class TableContents:
                     self.stage,
                     [f"{self.uri} was read up to version {last}, and now has {self.newest}: it was made anew"],
                 )
-        self._files(self._choose(taken))
+        if not self._files(self._choose(taken)).files and self.source.where and self.source.fails_if_missing:
+            raise SourceMissing(self.stage, f"{self.source.path}{_of_which(self.source)}")
 
     def choose(self, taken: Taken) -> Position:
         return self._choose(taken)
@@ -210,10 +255,10 @@ class TableContents:
         if not isinstance(position, VersionsRead):
             raise _of_another_kind(self.stage)
         table = self._taken_files(position) if self.source.incremental else self._files(position)
-        splits = split_files(self.source, deal(table.files, count), table.schema)
+        splits = split_files(self.source, deal(table.files, count), table.schema, condition=table.condition)
         gone = frozenset(gone_files(self.uri, table.files)) if self.source.incremental else frozenset[SourceFile]()
         if not gone:
-            return SourceReading(self.source, splits, schema=table.schema)
+            return SourceReading(self.source, splits, schema=table.schema, condition=table.condition)
         where, spoiled = self._whereabouts(position, table.files), dict[str, str]()
         found = tuple(
             self._found(split, where, spoiled) if gone.intersection(split.files) else split for split in splits
@@ -260,9 +305,13 @@ class TableContents:
         if found := position.found:
             return TableFiles(found.at, found.schema, tuple(in_table(self.uri, file) for file in found.files))
         if position.after is None:
-            return files_of_version(self.stage, self.uri, position.version)
+            return files_of_version(self.stage, self.uri, position.version, self.source.where)
         skip = self.source.skips_changes
         return files_added(self.stage, self.uri, position.after + 1, position.version, skip_changes=skip)
+
+
+def _of_which(source: Source) -> str:
+    return f", of which no file can have rows where {source.where}"
 
 
 def _retake(stage: str, pipeline: str, interval: str) -> str:
@@ -292,6 +341,12 @@ def columns_of_files(stage: str, source: Source, files: Sequence[SourceFile]) ->
     except UnlikeColumns as unlike:
         remedy = "Write one of them anew with the other's type, or read them in stages of their own"
         raise SourceUnusable(stage, str(unlike), remedy) from unlike
+
+
+def types_of_files(files: Sequence[SourceFile]) -> dict[str, str]:
+    """The types of the columns of all files, as far as they are plain, from the first of them that can be read."""
+    found = columns_of(files[:1]).values()
+    return {name: str(kind) for columns in found for name, kind in columns.fields}
 
 
 def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:

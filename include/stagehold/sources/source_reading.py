@@ -62,6 +62,7 @@ class Split:
 class SourceReading:
     """All splits of a source. ``sample`` is a file with the columns of all; ``schema`` a table's columns as JSON.
 
+    Of the rows only those count for which ``condition`` holds, if there is one.
     ``columns`` are those that the names of folders give to all files. ``spoiled`` says of files, by path, why they must
     not be read: they are no longer what was taken. ``mixed`` are the columns of files that do not all have the same.
     """
@@ -73,6 +74,7 @@ class SourceReading:
     columns: tuple[FolderColumn, ...] = ()
     mixed: MixedColumns | None = None
     spoiled: Mapping[str, str] = field(default_factory=dict)
+    condition: str | None = None
 
     def refuse_spoiled(self, stage: str, files: Iterable[SourceFile]) -> None:
         """:raises SourceChanged: one of them is not what was taken
@@ -91,11 +93,13 @@ def split_files(
     schema: str | None = None,
     columns: Sequence[FolderColumn] = (),
     mixed: MixedColumns | None = None,
+    *,
+    condition: str | None = None,
 ) -> tuple[Split, ...]:
     """A split for each group of files. A column that is new or of another type changes them all, so that they stay
     alike.
     """
-    fields = (repr(mixed.fields),) if mixed else ()
+    fields = (*((repr(mixed.fields),) if mixed else ()), *((condition,) if condition else ()))
     reading = digest((how_rows_are_read(source), schema or "", *map(repr, columns), *fields))
     return tuple(Split(files, reading) for files in groups)
 
@@ -133,6 +137,10 @@ class SourceFrames:
         return self._files(split.read)
 
     def _files(self, files: Sequence[SourceFile]) -> DataFrame:
+        read = self._all_rows(files)
+        return read.where(self.reading.condition) if self.reading.condition else read
+
+    def _all_rows(self, files: Sequence[SourceFile]) -> DataFrame:
         if self._source.kind is SourceKind.DELTA:
             return self._table(files)
         if not self.reading.columns:

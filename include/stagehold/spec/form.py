@@ -26,8 +26,8 @@ class StageForm(StageSettings):
 
     sql: str | None = None
     """A file of SQL below the project in place of a `job`: its last statement is the output. It finds its frames as
-    `source`, or by the names of its inputs, and `:interval`, `:logical_date` and `:params.NAME` by a colon; see
-    declare.md.
+    `source`, or by the names of its inputs, and `:interval`, `:interval_start`, `:interval_end` and `:params.NAME`
+    by a colon; see declare.md.
     Example: `sql: sql/clean.sql`"""
 
     source: SourceForm | None = None

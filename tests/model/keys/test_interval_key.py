@@ -13,6 +13,7 @@ from stagehold.errors import InvalidInterval
 from stagehold.model.keys.interval_key import (
     LONGEST,
     PRESETS,
+    end_of,
     following_key,
     interval_key,
     key_of,
@@ -20,7 +21,9 @@ from stagehold.model.keys.interval_key import (
     moment_of,
     present_key,
     previous_key,
+    times_of,
 )
+from stagehold.model.keys.interval_text import IntervalTimes
 
 NIGHTLY, HOURLY, MONDAYS, TWICE = "0 2 * * *", "@hourly", "0 2 * * 1", "0 2,14 * * *"
 SCHEDULES = (None, "@once", NIGHTLY, HOURLY, MONDAYS, TWICE, "*/5 3 * * *", "0 0 31 2 *", "30 4 1 * *", *PRESETS)
@@ -115,6 +118,23 @@ def test_a_day_that_is_several_intervals_is_refused_with_their_keys():
 )
 def test_a_key_says_when_its_interval_begins(key, schedule, moment):
     assert moment_of(key, schedule) == moment
+
+
+@pytest.mark.parametrize(
+    ("key", "schedule", "end"),
+    [
+        (FRIDAY, NIGHTLY, datetime(2026, 11, 21, 2, tzinfo=UTC)),
+        (FRIDAY, None, datetime(2026, 11, 21, tzinfo=UTC)),
+        (FRIDAY, "@once", datetime(2026, 11, 21, tzinfo=UTC)),
+        (FRIDAY, MONDAYS, datetime(2026, 11, 23, 2, tzinfo=UTC)),
+        ("2026-11-20T14:00:00Z", HOURLY, datetime(2026, 11, 20, 15, tzinfo=UTC)),
+        ("2026-11-20T14:05:00Z", None, None),
+        ("whole", NIGHTLY, None),
+    ],
+)
+def test_an_interval_ends_where_the_next_one_begins(key, schedule, end):
+    assert end_of(key, schedule) == end
+    assert times_of(key, schedule) == IntervalTimes(key, moment_of(key, schedule), end)
 
 
 def test_the_present_interval_is_today_or_the_newest_of_several():

@@ -33,7 +33,7 @@ REFUSED = [
     ),
     (
         f"{SOURCE} => {JDBC}, splits: [\"a = '${{lake}}'\"]}}",
-        *(20, "stages.lineitem.source.splits.0", "${lake}", "no variable; user_variable and password_variable"),
+        *(20, "stages.lineitem.source.splits.0", "${lake}", "${interval}, or "),
     ),
     (
         f"{SOURCE} => {JDBC}, splits: 1, options: {{fetch: '${{SIZE}}'}}}}",

@@ -21,6 +21,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice, takewhile
 
 from stagehold.errors import InvalidInterval
+from stagehold.model.keys.interval_text import IntervalTimes
 
 # What Airflow's presets mean; "@once" has no times.
 PRESETS = {
@@ -82,6 +83,21 @@ def moment_of(key: str, schedule: str | None) -> datetime | None:
         times = _times_of(day, schedule)
         return times[0] if len(times) == 1 else _midnight(day)
     return _moment(key) if _MOMENT.fullmatch(key) else None
+
+
+def times_of(key: str, schedule: str | None) -> IntervalTimes:
+    """The key with its beginning and its end."""
+    return IntervalTimes(key, moment_of(key, schedule), end_of(key, schedule))
+
+
+def end_of(key: str, schedule: str | None) -> datetime | None:
+    """When the interval of a key ends: as the next one of its schedule begins. Without a schedule a day has its own
+    end, and a moment none.
+    """
+    start = moment_of(key, schedule)
+    if start is None or schedule in (None, ONCE):
+        return start + timedelta(days=1) if start and _DAY.fullmatch(key) else None
+    return next(_due_after(start, _cron(schedule)), None)
 
 
 def present_key(now: datetime, schedule: str | None) -> str:

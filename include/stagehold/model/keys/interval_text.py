@@ -3,34 +3,59 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-VARIABLE = re.compile(r"\$\{interval(?:\.start:(?P<form>[^{}]+))?\}")
-FORMS = "${interval}, or ${interval.start:%Y-%m-%d} in any form that Python's strftime knows"
-UNFIT_FOR_PATHS = re.compile(r"[*?\[\]{}/\\]|\.\.")
+VARIABLE = re.compile(r"\$\{interval(?:\.(?P<edge>start|end):(?P<form>[^{}]+))?\}")
+FORMS = "${interval}, or ${interval.start:%Y-%m-%d} in any form that Python's strftime knows, or ${interval.end:...}"
+UNFIT = re.compile(r"[*?\[\]{}/\\'\"`;]|\.\.")
 
 
 class IntervalUnfit(ValueError):
     """An interval's key cannot stand in a text."""
 
 
+@dataclass(frozen=True)
+class IntervalTimes:
+    """A key and its time: from ``start`` on, before ``end``. A key of free text has neither, and the last may be open.
+
+    Times are in UTC, as in keys.
+    """
+
+    key: str
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def edge(self, name: str) -> datetime:
+        """:raises IntervalUnfit: the interval has no such time."""
+        if self.start is None:
+            raise IntervalUnfit(f"the interval {self.key!r} is no date, so it has no {name}")
+        found = self.start if name == "start" else self.end
+        if found is None:
+            raise IntervalUnfit(f"the interval {self.key!r} has no end, as the pipeline has no schedule")
+        return found.astimezone(UTC)
+
+
 def names_interval(text: str) -> bool:
     return VARIABLE.search(text) is not None
 
 
-def of_interval(text: str, key: str, start: datetime | None) -> str:
-    """``text`` for an interval; times are in UTC, as in keys.
+def of_any_interval(text: str) -> str:
+    """The text as a pattern of paths that all intervals have."""
+    return VARIABLE.sub(lambda found: "/".join("*" for _ in (found["form"] or "").split("/")), text)
 
-    :raises IntervalUnfit: the key is no moment, or would mean something else in a path.
+
+def of_interval(text: str, times: IntervalTimes) -> str:
+    """``text`` for an interval.
+
+    :raises IntervalUnfit: the key has not what the text asks for, or would mean something else in a path or a query.
     """
 
     def value(found: re.Match[str]) -> str:
-        if found["form"] is None:
-            if UNFIT_FOR_PATHS.search(key):
-                raise IntervalUnfit(f"the interval {key!r} cannot be a part of a path")
-            return key
-        if start is None:
-            raise IntervalUnfit(f"the interval {key!r} is no date, so it has no {found[0]}")
-        return start.astimezone(UTC).strftime(found["form"])
+        if found["form"] is not None:
+            return times.edge(found["edge"]).strftime(found["form"])
+        if UNFIT.search(times.key):
+            raise IntervalUnfit(f"the interval {times.key!r} cannot be a part of a path or a query")
+        return times.key
 
     return VARIABLE.sub(value, text)

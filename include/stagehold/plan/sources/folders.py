@@ -60,6 +60,12 @@ def folder_columns(paths: Iterable[str], lake_uri: str) -> tuple[FolderColumn, .
     )
 
 
+def folder_values(path: str, lake_uri: str) -> dict[str, str | None]:
+    """What the folders of a file say of its rows, by column."""
+    place = _place(path, lake_uri)
+    return dict(zip(place.names, place.values, strict=True))
+
+
 def root_of(path: str, levels: int) -> str:
     """The folder above the ``levels`` folders that give columns to the file at ``path``."""
     folders = path.split("/")[:-1]

@@ -12,6 +12,7 @@ from stagehold.gates.earlier_figures import INTERVALS, EarlierFigures, earlier_f
 from stagehold.gates.suite import Suite
 from stagehold.gates.suite_files import find_suite
 from stagehold.model.context import StageContext
+from stagehold.model.keys.interval_key import end_of
 from stagehold.model.records import Attempt, Cell
 from stagehold.model.source_position import SourcePosition
 from stagehold.plan.resume.decisions import ResumePlan
@@ -100,4 +101,5 @@ class StageTasks:
             seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.request.interval}".encode()),
             params=self._params(stage),
             restored_from=task.request.restore.snapshot if task.request.restore else None,
+            interval_end=end_of(task.request.interval, task.pipeline.schedule),
         )

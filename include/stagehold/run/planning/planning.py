@@ -15,7 +15,7 @@ from stagehold.code.stage_code import looks_at_interval
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.keys.interval_key import moment_of
+from stagehold.model.keys.interval_key import times_of
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore, Waiver
 from stagehold.model.restore_choices import CodeChoice
@@ -175,7 +175,7 @@ class IntervalView:
             restored=self.begins_with.positions(declared, settings) if self.begins_with else {},
             production=settings.production.lake_uri if settings.sandbox else None,
             project=settings.project,
-            start=moment_of(self.request.interval, declared.schedule),
+            times=times_of(self.request.interval, declared.schedule),
         )
 
     def _situation(self, judged: frozenset[str], wanted: Mapping[str, frozenset[int]]) -> Situation:

@@ -18,12 +18,13 @@ def query_function(path: Path) -> Callable[..., DataFrame]:
     """A function that runs the statements of ``path``. One query is made of its frames alone, as a function's frame is;
     several find them as views, which are names and let each partition be called by itself.
     """
-    *before, last = statements(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    *before, last = statements(text)
 
     @stage
     def query(ctx: StageContext, **frames: DataFrame) -> DataFrame:
         spark = next(iter(frames.values())).sparkSession
-        values = bound_values(ctx.interval, ctx.logical_date, ctx.params)
+        values = bound_values(ctx, text)
         if not before and not is_dynamic(last.text):
             return _one_query(spark, with_arguments(last.in_its_line, values), frames)
         for name, frame in frames.items():

@@ -24,6 +24,7 @@ IN_A_PATH = f"{LAKE}, {FORMS}"
 ELSEWHERE = (
     f"no variable: only {LAKE} is resolved, in `path` and `splits` of a source and in `files` and `tables` of `reads`"
 )
+IN_A_DATABASE = f"{FORMS}; user_variable and password_variable name environment variables"
 OF_A_DATABASE = "no variable; user_variable and password_variable name environment variables"
 
 
@@ -34,12 +35,15 @@ def check_variables(draft: Draft) -> Iterator[Problem]:
 
 def _variable_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Problem]:
     if isinstance(given, str):
-        with_lake, with_interval = _resolves_lake(path, draft), path[2:3] == ("source",)
+        with_lake, with_interval = _resolves_lake(path, draft), _resolves_interval(path)
         for found in VARIABLE.findall(given):
-            if not with_lake:
-                yield Problem(path, found[:LONGEST], _allowed_instead(path, found, draft))
-            elif not (found == LAKE or (with_interval and INTERVAL.fullmatch(found))):
-                yield Problem(path, found[:LONGEST], IN_A_PATH if with_interval else ALSO_LAKE)
+            if (found == LAKE and with_lake) or (with_interval and INTERVAL.fullmatch(found)):
+                continue
+            if with_interval:
+                in_a_query = IN_A_DATABASE if _reads_a_database(path, draft) else FORMS
+                yield Problem(path, found[:LONGEST], IN_A_PATH if with_lake else in_a_query)
+            else:
+                yield Problem(path, found[:LONGEST], ALSO_LAKE if with_lake else _allowed_instead(path, found, draft))
     elif isinstance(given, Mapping):
         for name, value in given.items():
             for found in VARIABLE.findall(str(name)):
@@ -55,6 +59,13 @@ def _resolves_lake(path: FieldPath, draft: Draft) -> bool:
         case ("stages", _, "source", "path" | "splits", *_):
             return not _reads_a_database(path, draft)
         case ("stages", _, "reads", "files" | "tables", *_):
+            return True
+    return False
+
+
+def _resolves_interval(path: FieldPath) -> bool:
+    match path:
+        case ("stages", _, "source", "path" | "splits" | "where" | "query", *_):
             return True
     return False
 

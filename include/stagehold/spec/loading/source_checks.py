@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
-from stagehold.model.keys.interval_text import names_interval
+from stagehold.code.sql_slice import SliceUnfit, check_slice, with_interval
+from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
 from stagehold.spec.settings.source import INFER, SPLITS_ALLOWED, SourceForm, SourceKind, SplitSize
@@ -14,12 +16,13 @@ from stagehold.spec.yaml import FieldPath, Problem
 ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
 DDL_COLUMN = re.compile(r"\s*\w+\s*[\s:]\s*\w.*", re.DOTALL)
-FILES = ("path", "splits", "incremental", "on_change")
+SOME_INTERVAL = IntervalTimes("2026-11-20", datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
+FILES = ("path", "splits", "if_missing", "incremental", "on_change")
 FIELDS = {
-    SourceKind.PARQUET: FILES,
+    SourceKind.PARQUET: (*FILES, "where"),
     SourceKind.CSV: (*FILES, "schema", "header", "delimiter", "options"),
     SourceKind.JSON: (*FILES, "schema", "options"),
-    SourceKind.DELTA: (*FILES, "version", "from_version", "to_version"),
+    SourceKind.DELTA: (*FILES, "where", "version", "from_version", "to_version"),
     SourceKind.JDBC: (
         *("url", "driver", "table", "query", "column", "lower", "upper", "splits"),
         *("user_variable", "password_variable", "options", "reread"),
@@ -159,7 +162,7 @@ def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[
     if isinstance(source.splits, tuple):
         if kind is SourceKind.DELTA:
             yield Problem((*path, "splits"), show(source.splits), "a whole number, 1 or more, or {bytes: 128mb}")
-        for field in {"path", "incremental"} & set(source.given):
+        for field in sorted({"path", "incremental", "where", "if_missing"} & set(source.given)):
             yield Problem(
                 (*path, field),
                 show(source.given[field]),
@@ -168,6 +171,7 @@ def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[
     if not source.delimiter:
         yield Problem((*path, "delimiter"), show(source.delimiter), "one character or more")
     yield from _check_versions(source, path)
+    yield from _check_where(source, path)
     yield from _check_intervals(source, path)
     if "on_change" in source.given and not source.incremental and source.from_version is None:
         yield Problem(
@@ -182,6 +186,19 @@ def _check_intervals(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
         yield Problem(
             (*path, "incremental"), "True", "false where the path names the interval, which is what an interval takes"
         )
+
+
+def _check_where(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
+    if source.where is None:
+        return
+    try:
+        check_slice(with_interval(of_interval(source.where, SOME_INTERVAL), SOME_INTERVAL.edge))
+    except SliceUnfit as unfit:
+        yield Problem((*path, "where"), show(source.where), str(unfit))
+    for field in sorted({"incremental", "from_version"} & set(source.given)):
+        given = source.given[field]
+        if given is not False:
+            yield Problem((*path, field), show(given), "nothing beside where, which says what an interval reads")
 
 
 def _check_versions(source: SourceForm, path: FieldPath) -> Iterator[Problem]:

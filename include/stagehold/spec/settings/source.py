@@ -13,7 +13,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from stagehold.model.keys.interval_text import names_interval, of_interval
+from stagehold.code.sql_slice import names_interval_edges, with_interval
+from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
 from stagehold.model.units import read_size, write_size
 from stagehold.spec.settings.fields import Names, Options, SpecPart, Switch, written_name
 
@@ -35,6 +36,13 @@ class OnChange(StrEnum):
 
     ERROR = "error"
     IGNORE = "ignore"
+
+
+class IfMissing(StrEnum):
+    """What becomes of an interval for which there is nothing to read."""
+
+    FAIL = "fail"  # most often its path or `where` has gone wrong, or its files are late
+    EMPTY = "empty"  # it reads no rows
 
 
 class Reread(StrEnum):
@@ -101,6 +109,16 @@ class SourceSettings(SpecPart):
     path begins at the project's folder. `${interval.start:%Y-%m-%d}` and `${interval}` name the interval. Not for
     `jdbc`.
     Example: `path: "s3://shop/orders/**/*.parquet"`"""
+
+    where: str | None = None
+    """Which rows of a Delta table or of Parquet files are read: comparisons joined by AND. Files that cannot have such
+    rows, by the table's statistics or the names of their folders, are not read and not in the key.
+    Example: `kind: delta, path: "${lake}/events", splits: 4, where: "day = :interval_start AND country <> 'de'"`"""
+
+    if_missing: IfMissing = IfMissing.FAIL
+    """What to do if there is no file for the interval: fail, or go on without rows. For `empty` the columns have to be
+    known: those of a Delta table, of a `schema`, or of files of other intervals that `path` matches.
+    Example: `kind: delta, path: "${lake}/events", splits: 4, where: "day = :interval_start", if_missing: empty`"""
 
     incremental: Switch = False
     """Whether an interval takes what no interval has taken, and keeps it. For files and Delta tables.
@@ -244,21 +262,36 @@ class Source(SourceSettings):
             return f"{self.url} {self.table or self.query}"
         return self.path or " ".join(text for split in self.listed for text in split)
 
-    def of_interval(self, key: str, start: datetime | None) -> Source:
-        """The source with paths that name this interval.
+    def of_interval(self, times: IntervalTimes) -> Source:
+        """The source with paths, `where` and query that name this interval.
 
         :raises IntervalUnfit: they cannot.
         """
         if not self.names_interval:
             return self
-        path = of_interval(self.path, key, start) if self.path else None
-        listed = tuple(tuple(of_interval(text, key, start) for text in split) for split in self.listed)
-        return self.model_copy(update={"path": path, "splits": listed or self.splits})
+        texts = {name: text for name in ("path", "where", "query") if (text := getattr(self, name))}
+        listed = tuple(tuple(self._of_interval("splits", text, times) for text in split) for split in self.listed)
+        changed = {name: self._of_interval(name, text, times) for name, text in texts.items()}
+        return self.model_copy(update={**changed, "splits": listed or self.splits})
+
+    def _of_interval(self, field: str, text: str, times: IntervalTimes) -> str:
+        """Databases know moments without a zone, which are in UTC."""
+        named = of_interval(text, times)
+        if field == "path" or (field == "splits" and self.kind is not SourceKind.JDBC):
+            return named
+        return with_interval(named, times.edge, zone="" if self.kind is SourceKind.JDBC else "+00:00")
 
     @property
     def names_interval(self) -> bool:
-        """Whether each interval has a place of its own."""
-        return self.kind is not SourceKind.JDBC and names_interval(self.place)
+        """Whether each interval reads something of its own."""
+        queries = [self.where, self.query, *(text for split in self.listed for text in split)]
+        return names_interval(self.place) or any(
+            names_interval(text) or names_interval_edges(text) for text in queries if text
+        )
+
+    @property
+    def fails_if_missing(self) -> bool:
+        return self.if_missing is IfMissing.FAIL
 
     @property
     def listed(self) -> SplitList:
