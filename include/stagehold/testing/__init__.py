@@ -1,0 +1,1 @@
+"""Tests of a project's own stages: fixtures for pytest, which the wheel registers."""
