@@ -69,12 +69,11 @@ def _paired(missing: list[Row], unexpected: list[Row]) -> tuple[tuple[Row, ...],
     """Each missing row beside the unexpected one that has most values in common with it."""
     rest, partners, alone = list(unexpected), list[tuple[Row, Row]](), list[Row]()
     for row in missing:
-        best = max(rest, key=lambda other: _common(row, other), default=None)
-        if best is None or not _common(row, best):
+        best = max(range(len(rest)), key=lambda place: _common(row, rest[place]), default=None)
+        if best is None or not _common(row, rest[best]):
             alone.append(row)
         else:
-            partners.append((row, best))
-            rest.remove(best)
+            partners.append((row, rest.pop(best)))
     return (*(row for row, _ in partners), *alone), (*(other for _, other in partners), *rest)
 
 
