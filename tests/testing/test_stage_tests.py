@@ -148,7 +148,7 @@ def test_state_is_given_and_what_is_left_is_told_and_the_first_day_finds_none(st
 @pytest.mark.parametrize(
     ("name", "inputs", "error", "why"),
     [
-        ("ordres", [], UnknownName, "did you mean shop.orders"),
+        ("ordres", [], UnknownName, "Known: shop.orders, shop.numbered"),
         ("totals", {"orders": [{"who": "a"}]}, InvalidArgument, "nothing for rates"),
         ("totals", {"order": []}, UnknownName, "order"),
         ("tidy", [], InvalidArgument, "no rows for orders.*a frame, such as spark.createDataFrame"),

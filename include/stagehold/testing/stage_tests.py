@@ -241,6 +241,8 @@ def _why_uncut(stage: Stage) -> str | None:
 def _refuse_cut_that_matters(
     call: _Call, stage: Stage, frames: Mapping[str, DataFrame], whole: Sequence[Row], seed: int, cuts: int
 ) -> None:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
     keys = {SOURCE: ()} if stage.source else {edge.stage: edge.key for edge in stage.inputs if _is_cut(edge.exchange)}
     tables = {name: frames[name].toArrow() for name in keys}
     for number in range(cuts):
@@ -249,7 +251,10 @@ def _refuse_cut_that_matters(
         found: list[Row] = []
         for places in parts:
             given = {
-                name: call.spark.createDataFrame(tables[name].take(places[name]), frames[name].schema) for name in keys
+                name: call.spark.createDataFrame(
+                    tables[name].take(pa.array(places[name], pa.int64())), frames[name].schema
+                )
+                for name in keys
             }
             found += call.made({**frames, **given}, {})[0]
         if differences := row_differences(whole, found):
