@@ -15,8 +15,8 @@ from typing import Any
 from stagehold.code.sql_text import markers, tokens
 from stagehold.errors import InvalidInterval
 from stagehold.model.context import StageContext
-from stagehold.model.keys.interval_key import ALLOWED
 
+WITH_TIMES = "a date such as 2026-11-20, or a moment of the pipeline's schedule"
 SUFFIX = ".sql"
 FUNCTION = "query"
 PARAMS = "params."
@@ -86,7 +86,7 @@ def bound_values(context: StageContext, text: str) -> dict[str, Any]:
     values = {name: getattr(context, name) for name in OF_THE_RUN}
     for name in names_of_markers(text):
         if name in OF_THE_RUN and values[name] is None:
-            raise InvalidInterval(context.interval, f"has no :{name}, which the query asks for", ALLOWED)
+            raise InvalidInterval(context.interval, f"has no :{name}, which the query asks for", WITH_TIMES)
     return {**values, **{f"{PARAMS}{name}": value for name, value in context.params.items()}}
 
 

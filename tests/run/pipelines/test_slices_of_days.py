@@ -98,16 +98,16 @@ def test_a_day_without_rows_is_an_error_or_empty_as_is_declared(project):
     write(project, "parquet", 0)
     stages = {"kept": {"source": source("parquet", "day = :interval_start")}, "counted": KEYED}
     with pytest.raises(SourceMissing, match="no file can have rows where day = TIMESTAMP '2026-11-25"):
-        project.run(project.pipeline("strict", stages), "one", "2026-11-25")
+        project.run(project.pipeline("strict", stages), "strict", "2026-11-25")
     stages["kept"]["source"]["if_missing"] = "empty"
-    found = project.run(project.pipeline("lenient", stages), "one", "2026-11-25")
+    found = project.run(project.pipeline("lenient", stages), "lenient", "2026-11-25")
     assert (len(found["kept"]), numbers(found["counted"])) == (2, [])
     path = {"kind": "parquet", "path": "${lake}/events/day=${interval}", "splits": 1, "if_missing": "empty"}
-    found = project.run(project.pipeline("by_path", {"kept": {"source": path}}), "one", "2026-11-25")
+    found = project.run(project.pipeline("by_path", {"kept": {"source": path}}), "empty", "2026-11-25")
     assert numbers(found["kept"]) == []
     write(project, "parquet", 5)
     assert numbers(
-        project.run(project.pipeline("by_path", {"kept": {"source": path}}), "two", "2026-11-25")["kept"]
+        project.run(project.pipeline("by_path", {"kept": {"source": path}}), "late", "2026-11-25")["kept"]
     ) == [50, 52]
 
 
@@ -120,5 +120,5 @@ def test_a_query_has_both_ends_of_its_interval(project):
     (record,) = project.run(pipeline, "one", "2026-11-23")["ends"]
     files = [str(Path(record.table, file.path)) for file in record.files]
     assert duckdb.sql(f"SELECT DISTINCT seconds FROM read_parquet({files!r})").fetchall() == [(7 * 24 * 60 * 60,)]
-    with pytest.raises((InvalidInterval, StageFailed), match="has no :interval_start, which the query asks for"):
+    with pytest.raises((InvalidInterval, StageFailed), match="has no :interval_end, which the query asks for"):
         project.run(project.pipeline("ends", stages), "two", "whole")
