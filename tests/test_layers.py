@@ -38,6 +38,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "run",
         "airflow",
         "local",
+        "testing",
         "cli __main__",
     )
 )

@@ -37,7 +37,7 @@ class SliceUnfit(ValueError):
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenValue:
     """A value as it is written: a ``kind`` word (DATE, TIMESTAMP) or none, and the text."""
 
     text: str
@@ -49,7 +49,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ColumnComparison:
     """A column, how it is compared, and the values that it is compared with."""
 
     column: str
@@ -76,7 +76,7 @@ HOLDS_BETWEEN: Mapping[str, Callable[[Value, Value, Sequence[Value]], bool]] = {
 class Slice:
     """Rows for which all comparisons hold. A row without a value in one of the columns is in no slice."""
 
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ColumnComparison, ...]
     condition: str
 
     def may_have(self, span: Callable[[str], tuple[Value, Value] | None]) -> bool:
@@ -85,7 +85,7 @@ class Slice:
         """
         return all(self._may_hold(comparison, span(comparison.column)) for comparison in self.comparisons)
 
-    def _may_hold(self, comparison: Comparison, between: tuple[Value, Value] | None) -> bool:
+    def _may_hold(self, comparison: ColumnComparison, between: tuple[Value, Value] | None) -> bool:
         return between is None or comparison.may_hold(*between)
 
 
@@ -100,13 +100,13 @@ def read_slice(text: str, types: Mapping[str, str]) -> Slice:
     :raises SliceUnfit: a column is not there, or a value is not of its type
     """
     named = {name.lower(): name for name in types}
-    found: list[Comparison] = []
+    found: list[ColumnComparison] = []
     for column, operator, written in _Reader(text).comparisons():
         if column.lower() not in named:
             raise SliceUnfit(f"there is no column {column}; there are {', '.join(types)}")
         name = named[column.lower()]
         values = tuple(_of_type(name, types[name].lower(), value) for value in written)
-        found.append(Comparison(name, operator, values))
+        found.append(ColumnComparison(name, operator, values))
     kinds = {name: _kind(types[name].lower()) for name in types}
     return Slice(tuple(found), " AND ".join(_spark(each, kinds[each.column]) for each in found))
 
@@ -131,14 +131,14 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.words, self.at = text, tokens(text), 0
 
-    def comparisons(self) -> Iterator[tuple[str, str, tuple[Written, ...]]]:
+    def comparisons(self) -> Iterator[tuple[str, str, tuple[WrittenValue, ...]]]:
         while True:
             yield from self._comparison()
             if self._peek is None:
                 return
             self._take("AND")
 
-    def _comparison(self) -> Iterator[tuple[str, str, tuple[Written, ...]]]:
+    def _comparison(self) -> Iterator[tuple[str, str, tuple[WrittenValue, ...]]]:
         word = self._next("a column")
         if word.name is None:
             raise self._unfit(word, "a column")
@@ -167,7 +167,7 @@ class _Reader:
             return word.text
         raise self._unfit(word, "a comparison")
 
-    def _list(self) -> tuple[Written, ...]:
+    def _list(self) -> tuple[WrittenValue, ...]:
         self._take("(")
         values = [self._value()]
         while self._peek is not None and self._peek.text == ",":
@@ -176,18 +176,18 @@ class _Reader:
         self._take(")")
         return tuple(values)
 
-    def _value(self) -> Written:
+    def _value(self) -> WrittenValue:
         word = self._next("a value")
         if word.kind == "text":
-            return Written(self._unquoted(word), quoted=True)
+            return WrittenValue(self._unquoted(word), quoted=True)
         if word.upper in ("DATE", "TIMESTAMP"):
             text = self._next("a text")
             if text.kind != "text":
                 raise self._unfit(text, "a text")
-            return Written(self._unquoted(text), word.upper, quoted=True)
+            return WrittenValue(self._unquoted(text), word.upper, quoted=True)
         if word.upper in ("TRUE", "FALSE"):
-            return Written(word.upper)
-        return Written(self._number(word))
+            return WrittenValue(word.upper)
+        return WrittenValue(self._number(word))
 
     def _number(self, word: Token) -> str:
         start = end = word
@@ -230,14 +230,14 @@ class _Reader:
 def value_of(type_of_column: str, text: str) -> Value | None:
     """A value as the name of a folder has it; None for one that is not known to be of the type."""
     kind = _kind(type_of_column)
-    return READ[kind](Written(text, quoted=kind not in (WHOLE, EXACT, SWITCH))) if kind else None
+    return READ[kind](WrittenValue(text, quoted=kind not in (WHOLE, EXACT, SWITCH))) if kind else None
 
 
 def _kind(type_of_column: str) -> str | None:
     return EXACT if DECIMAL.fullmatch(type_of_column) else KINDS.get(type_of_column)
 
 
-def _of_type(column: str, type_of_column: str, written: Written) -> Value:
+def _of_type(column: str, type_of_column: str, written: WrittenValue) -> Value:
     kind = _kind(type_of_column)
     if kind is None:
         raise SliceUnfit(f"{column} is of type {type_of_column}, which `where` does not compare")
@@ -251,19 +251,19 @@ def _of_type(column: str, type_of_column: str, written: Written) -> Value:
 DAY_HINT = "; write '${interval.start:%Y-%m-%d}' for the day of the interval"
 
 
-def _whole(written: Written) -> int | None:
+def _whole(written: WrittenValue) -> int | None:
     plain = not written.quoted and re.fullmatch(r"[+-]?\d+", written.text)
     return int(written.text) if plain and abs(int(written.text)) < LONGER else None
 
 
-def _exact(written: Written) -> Decimal | None:
+def _exact(written: WrittenValue) -> Decimal | None:
     try:
         return None if written.quoted else Decimal(written.text)
     except InvalidOperation:
         return None
 
 
-def _moment(written: Written) -> datetime | None:
+def _moment(written: WrittenValue) -> datetime | None:
     """A text without a zone is in UTC."""
     try:
         found = datetime.fromisoformat(written.text) if written.quoted else None
@@ -272,18 +272,18 @@ def _moment(written: Written) -> datetime | None:
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC) if found else None
 
 
-def _local(written: Written) -> datetime | None:
+def _local(written: WrittenValue) -> datetime | None:
     found = _moment(written)
     return found.replace(tzinfo=None) if found else None
 
 
-def _day(written: Written) -> date | None:
+def _day(written: WrittenValue) -> date | None:
     """A moment is a day if it is its midnight."""
     found = _moment(written)
     return found.date() if found and found.time() == time() else None
 
 
-READ: Mapping[str, Callable[[Written], Value | None]] = {
+READ: Mapping[str, Callable[[WrittenValue], Value | None]] = {
     WHOLE: _whole,
     EXACT: _exact,
     DAY: _day,
@@ -294,7 +294,7 @@ READ: Mapping[str, Callable[[Written], Value | None]] = {
 }
 
 
-def _spark(comparison: Comparison, kind: str | None) -> str:
+def _spark(comparison: ColumnComparison, kind: str | None) -> str:
     name = f"`{comparison.column.replace('`', '``')}`"
     values = [f"TIMESTAMP_NTZ '{value}'" if kind == LOCAL else literal(value) for value in comparison.values]
     return (

@@ -54,12 +54,13 @@ def files_of_version(stage: str, uri: str, version: int | None, where: str | Non
     adds: list[dict[str, Any]] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     columns, schema = table.metadata().partition_columns, table.schema().to_json()
     of_slice = slice_of(stage, where, types_of(schema)) if where else None
+    condition = of_slice.condition if of_slice else None
     files = (
         _file(uri, unquote(add["path"]), add["size_bytes"], {name: _text(add[f"partition.{name}"]) for name in columns})
         for add in adds
         if of_slice is None or of_slice.may_have(partial(_span, add))
     )
-    return TableFiles(table.version(), schema, tuple(sorted(files, key=_place)), of_slice and of_slice.condition)
+    return TableFiles(table.version(), schema, tuple(sorted(files, key=_place)), condition)
 
 
 def types_of(schema: str) -> dict[str, str]:

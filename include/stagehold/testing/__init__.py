@@ -1,1 +1,1 @@
-"""Tests of a project's own stages: fixtures for pytest, which the wheel registers."""
+"""How does pytest call a stage with rows of a test?"""

@@ -50,6 +50,7 @@ class StageResult:
         """:raises AssertionError: other rows were made, in whatever order. Only columns that expected mappings name are
         compared.
         """
+        __tracebackhide__ = True  # pytest shows the test's own line
         wanted = [row if isinstance(row, Mapping) else dict(zip(self.columns, row, strict=True)) for row in expected]
         named = tuple(dict.fromkeys(name for row in wanted for name in row)) or self.columns
         for name in set(named) - {*self.columns}:
@@ -86,6 +87,7 @@ class StageTests:
         :raises AssertionError: the answer follows from how the rows were cut
         :raises UnknownName: there is no such stage, input or state
         """
+        __tracebackhide__ = True
         pipeline, stage = self._find(name)
         frames = self._frames(stage, inputs)
         context = self._context(pipeline, stage, interval, params or {})
@@ -243,6 +245,7 @@ def _refuse_cut_that_matters(
 ) -> None:
     import pyarrow as pa  # type: ignore[import-untyped]
 
+    __tracebackhide__ = True
     keys = {SOURCE: ()} if stage.source else {edge.stage: edge.key for edge in stage.inputs if _is_cut(edge.exchange)}
     tables = {name: frames[name].toArrow() for name in keys}
     for number in range(cuts):
@@ -261,7 +264,7 @@ def _refuse_cut_that_matters(
             cut = "; ".join(f"{name}: {[len(places[name]) for places in parts]} rows" for name in keys)
             told = differences.text("of the whole", "of the parts")
             raise AssertionError(
-                f"the answer of {stage.name} follows from how its rows were cut into partitions ({cut}): {told}\n"
+                f"the answer of {stage.name} follows from how its rows were cut into partitions ({cut}):\n{told}\n"
                 "A run calls it for each partition with that one's rows. Let it look at one row, or at the rows of its "
                 "key, or read what it needs whole (`exchange: gather`, or `broadcast`); cuts=0 calls it once"
             )
