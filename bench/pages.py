@@ -191,7 +191,7 @@ def _planned_here(asked: Mapping[str, str]) -> dict[str, float]:
         return made
 
     settings = load_settings()
-    with open_ledger(settings) as ledger, mock.patch(PLANNER, timed):
+    with open_ledger(settings) as ledger, ledger.kept_open(), mock.patch(PLANNER, timed):
         began = time.process_time()
         plan_backfill(BackfillChoice(**asked), find_pipeline(LONG, settings), ledger, settings)
         return {"whole_plan_seconds": time.process_time() - began, "planner_seconds": sum(spent)}

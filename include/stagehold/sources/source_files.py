@@ -14,6 +14,7 @@ from typing import Any
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import OBJECT_STORE, lake_root, published_table
+from stagehold.model.kept import Shelf
 from stagehold.model.source_position import SourceFile
 from stagehold.plan.sources.merging import Array, ColumnType, MapOf, Struct
 from stagehold.settings import Settings
@@ -143,13 +144,23 @@ def columns_of(files: Sequence[SourceFile]) -> Mapping[str, Struct]:
     return {file.path: columns for file, columns in zip(files, found, strict=True) if columns is not None}
 
 
+_READ = Shelf[tuple[Struct | None]]("columns of source files")
+
+
 def _columns_of_each(files: Sequence[SourceFile]) -> list[Struct | None]:
-    return [_columns(file) for file in files]
+    return [_kept_columns(file) for file in files]
 
 
-@lru_cache(maxsize=100_000)
+def _kept_columns(file: SourceFile) -> Struct | None:
+    """A file's content is pinned by its version, so each is read once, as long as there is room to keep it."""
+    kept = _READ.get(file)
+    if kept is None:
+        kept = (_columns(file),)
+        _READ.put(file, kept, own=file)  # thousands have the same columns
+    return kept[0]
+
+
 def _columns(file: SourceFile) -> Struct | None:
-    """A file's content is pinned by its version, so each is read once in a process."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 

@@ -148,6 +148,7 @@ def test_nothing_is_started_by_another_site_or_without_a_word_of_json(api, beare
 
 
 CHANGED = {"first": "2024-06-01", "last": "2024-06-02"}
+SPOILED = {"first": "2024-07-01", "last": "2024-07-02"}
 LATER = {"first": "2024-05-01", "last": "2024-05-02"}  # of which nothing is on record
 
 
@@ -191,6 +192,21 @@ def test_a_large_plan_is_not_started_once_what_would_run_has_changed(large, show
     assert refused.status_code == 409
     assert f"1 cell runs no more: {CHANGED['last']} orders[0-15]" in refused.json()["detail"]
     assert large == dict.fromkeys(CHANGED.values(), 2)
+
+
+def test_a_large_plan_is_not_started_once_a_source_has_changed(large, shown, start):
+    """The ledger has not heard of it, so it is looked for when the plan is confirmed."""
+    fill_ledger(DAG, SPOILED["first"], {"customer": SPLITS})
+    file = Path(load_settings().lake_uri) / "raw" / "customer" / "03.parquet"
+    found = there(shown, **SPOILED, stages=["customer"])
+    aside = file.rename(file.with_name("_aside"))
+    file.write_bytes(b"another one")
+    refused = start(**SPOILED, stages=["customer"], token=found["token"])
+    again = there(shown, **SPOILED, stages=["customer"])
+    aside.rename(file)
+    assert refused.status_code == 409
+    assert f"1 more cell runs than you were shown: {SPOILED['first']} customer[3]" in refused.json()["detail"]
+    assert (found["runs"], again["runs"]) == (SPLITS, SPLITS + 1)
 
 
 def test_what_cannot_be_meant_is_told_of_a_large_plan_at_once(large, shown):

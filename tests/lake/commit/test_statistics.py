@@ -14,6 +14,7 @@ import pytest
 
 from stagehold.lake.commit.staged_committer import delta_statistics
 from stagehold.lake.store.footers import FIRST_GUESS, ColumnRange, Footer, read_footer
+from stagehold.model.kept import OF_PROCESS, bytes_of
 
 
 def statistics(**columns: ColumnRange) -> dict[str, Any]:
@@ -77,6 +78,14 @@ def test_a_footer_tells_rows_nulls_and_ranges_over_all_row_groups(tmp_path: Path
         "s": ColumnRange(2, "a", "c"),
         "nothing": ColumnRange(4, None, None),
     }
+
+
+def test_a_footer_is_read_once_and_counts_as_what_the_process_keeps(tmp_path: Path):
+    pq.write_table(pa.table({"n": [1, 2]}), tmp_path / "f.parquet")
+    read = read_footer(str(tmp_path), "f.parquet")
+    (tmp_path / "f.parquet").unlink()
+    assert read_footer(str(tmp_path), "f.parquet") is read
+    assert next(kind for kind in OF_PROCESS.kinds if kind.kind == "footers of files").bytes >= bytes_of(read)
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,18 @@ def test_each_interval_takes_its_own_part_of_an_incremental_source(
     assert looks == {"jobs.x:raw": 1, "jobs.x:checked": 1, "${lake}/raw/*.parquet": len(DAYS)}
 
 
+def test_each_interval_has_the_files_of_its_own_place(ledger: Ledger, settings: Settings) -> None:
+    assert RAW.source is not None
+    for day in DAYS:
+        (Path(settings.lake_uri) / "raw" / day).mkdir()
+        (Path(settings.lake_uri) / "raw" / day / "a.parquet").write_bytes(b"")
+    raw = RAW.model_copy(update={"source": RAW.source.model_copy(update={"path": "${lake}/raw/${interval}/*.parquet"})})
+    pipeline = PIPELINE.model_copy(update={"stages": (raw, *PIPELINE.stages[1:])})
+    together = facts_of_days(pipeline, ledger, settings, SharedFacts(settings))
+    assert together == facts_of_days(pipeline, ledger, settings, None)
+    assert together[0] != together[1]
+
+
 def test_who_looks_again_sees_what_has_changed(ledger: Ledger, settings: Settings) -> None:
     before = facts_of_days(PIPELINE, ledger, settings, SharedFacts(settings))
     (Path(settings.lake_uri) / "raw" / "b.parquet").write_bytes(b"more")

@@ -73,6 +73,10 @@ class KeptPages(Generic[Page]):
         kept = self._kept.get(name)
         return kept.page if kept and kept.seen == seen and not self._is_outdated(kept, seen) else None
 
+    def forget(self, name: Hashable) -> None:
+        """Whoever asks next has the page of this name made anew."""
+        self._kept.drop(name)
+
     def _is_outdated(self, kept: _Kept[Page], seen: object) -> bool:
         age = self._clock() - kept.made_at
         return age > AGE * kept.seconds or (kept.seen != seen and age > PAUSE * kept.seconds)

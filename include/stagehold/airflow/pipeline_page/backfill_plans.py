@@ -10,10 +10,17 @@ from stagehold.airflow.answering.api_server import server_ledger
 from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.pipeline_page.pipeline_responses import PlanUnderWay
 from stagehold.chronicle.chronicle import open_ledger
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import BackfillChoice
 from stagehold.model.kept import OF_PROCESS, KeptMemory
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
-from stagehold.run.backfill.backfill_planning import Progress, chosen_intervals, plan_backfill
+from stagehold.run.backfill.backfill_planning import (
+    Progress,
+    SourceSplits,
+    chosen_intervals,
+    plan_backfill,
+    source_splits,
+)
 from stagehold.run.planning.shared_facts import SharedFacts
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
@@ -22,28 +29,44 @@ LARGE = 5_000  # partitions, about a second of planning
 MANY = 30  # intervals, likewise
 
 
+@dataclass(frozen=True)
+class MadePlan:
+    """A plan, and what there was to read before it was made."""
+
+    plan: BackfillPlan
+    sources: SourceSplits
+
+
 class LargePlans:
-    """A plan that is asked for again is the one that was made, until what it was made from has changed."""
+    """A plan that is asked for again is the one that was made, until what it was made from has changed. Sources are
+    looked at when it is confirmed, not whenever somebody asks how far it is.
+    """
 
     def __init__(self, memory: KeptMemory = OF_PROCESS, clock: Callable[[], float] = time.monotonic) -> None:
-        self._made = KeptPages[BackfillPlan]("plans of backfills", memory, clock, at_once=1, shows_old=False)
+        self._made = KeptPages[MadePlan]("plans of backfills", memory, clock, at_once=1, shows_old=False)
         self._under_way: dict[Hashable, PlanUnderWay] = {}
 
-    def ask(
-        self, name: Hashable, seen: object, make: Callable[[Progress], BackfillPlan]
-    ) -> BackfillPlan | PlanUnderWay:
+    def ask(self, name: Hashable, seen: object, make: Callable[[Progress], MadePlan]) -> BackfillPlan | PlanUnderWay:
         """The plan, or how far it is.
 
         :raises Exception: what went wrong when it was made, once.
         """
         found = self._made.page(name, seen, lambda: self._make(name, make), lambda: True)
-        return found or self._under_way.get(name, PlanUnderWay(planned=0, of=None))
+        return found.plan if found else self._under_way.get(name, PlanUnderWay(planned=0, of=None))
 
-    def current(self, name: Hashable, seen: object) -> BackfillPlan | None:
-        """The plan that was made, as long as it is what would be planned now as well."""
-        return self._made.current(name, seen)
+    def confirmed(self, name: Hashable, seen: object, sources: Callable[[], SourceSplits]) -> BackfillPlan | None:
+        """The plan that was made, if it is what would be planned now as well. One that is not is forgotten: who asks
+        again sees another.
 
-    def _make(self, name: Hashable, make: Callable[[Progress], BackfillPlan]) -> BackfillPlan:
+        :param sources: what there is to read now.
+        """
+        made = self._made.current(name, seen)
+        if made is None or made.sources != sources():
+            self._made.forget(name)
+            return None
+        return made.plan
+
+    def _make(self, name: Hashable, make: Callable[[Progress], MadePlan]) -> MadePlan:
         def advance(planned: int, of: int) -> None:
             self._under_way[name] = PlanUnderWay(planned=planned, of=of)
 
@@ -75,13 +98,13 @@ class WantedPlan:
 
     def plan(self) -> BackfillPlan:
         """The plan as it is now. That of a large backfill is the one that was shown, unless the ledger, the pipeline,
-        its code or suites have changed since. What has changed of its sources' files since it was made is found by the
-        runs themselves.
+        its code, suites or sources have changed since. Whether data that it reuses is still there is found by the runs.
 
         :raises StageholdError: it cannot be meant as it is written.
         """
-        current = _PLANS.current(self._name, self._seen) if self._is_large else None
-        return current or plan_backfill(self.choice, self.pipeline, server_ledger(self.settings), self.settings)
+        ledger = server_ledger(self.settings)
+        shown = _PLANS.confirmed(self._name, self._seen, lambda: self._sources(ledger)) if self._is_large else None
+        return shown or plan_backfill(self.choice, self.pipeline, ledger, self.settings)
 
     @property
     def _is_large(self) -> bool:
@@ -98,7 +121,11 @@ class WantedPlan:
         revision = server_ledger(self.settings).revision
         return self.pipeline, revision, tuple(facts.without_splits(stage, self.pipeline) for stage in stages)
 
-    def _planned(self, progress: Progress) -> BackfillPlan:
+    def _sources(self, ledger: Ledger) -> SourceSplits:
+        return source_splits(self.choice, self.pipeline, ledger, self.settings)
+
+    def _planned(self, progress: Progress) -> MadePlan:
         """With connections of its own, which stay open until it is there."""
         with open_ledger(self.settings) as ledger, ledger.kept_open():
-            return plan_backfill(self.choice, self.pipeline, ledger, self.settings, progress)
+            sources = self._sources(ledger)  # before the plan, so that a change meanwhile is seen
+            return MadePlan(plan_backfill(self.choice, self.pipeline, ledger, self.settings, progress), sources)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from stagehold.lake.store.files import files_at
+from stagehold.model.kept import Shelf
 
 if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData  # type: ignore[import-untyped]
@@ -43,9 +43,21 @@ class Footer:
     types: Mapping[str, str] = field(default_factory=dict)
 
 
-@lru_cache(maxsize=4096)
+_READ = Shelf[Footer]("footers of files")
+
+
 def read_footer(uri: str, path: str) -> Footer:
-    """Footer of the file ``path`` below ``uri``. Remembered, because data files are written once and never changed."""
+    """Footer of the file ``path`` below ``uri``. It is kept for a while, as data files are written once and never
+    changed.
+    """
+    kept = _READ.get((uri, path))
+    if kept is None:
+        kept = _read(uri, path)
+        _READ.put((uri, path), kept)
+    return kept
+
+
+def _read(uri: str, path: str) -> Footer:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     metadata = pq.read_metadata(io.BytesIO(_footer_bytes(uri, path)))

@@ -25,7 +25,7 @@ from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.run.planning.shared_facts import SharedFacts
 from stagehold.settings import Settings
-from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.pipeline import Pipeline, Stage
 
 MOST = 1000  # intervals at once
 RUNS_TIMED = 5  # whose seconds stand for those of intervals that never ran
@@ -92,6 +92,34 @@ def chosen_intervals(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger)
     """
     check_choice(choice, pipeline)
     return intervals_of(_in_keys(choice, pipeline), pipeline, ledger, datetime.now(UTC))
+
+
+SourceSplits = Mapping[tuple[str, str], tuple[str, ...]]  # splits by stage and, where that matters, interval
+
+
+def source_splits(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> SourceSplits:
+    """What there is to read for such a plan, whichever interval takes it: a listing of each source, or one for each
+    interval that has a place of its own. What cannot be read is told by why.
+
+    :raises StageholdError: it cannot be meant as it is written.
+    """
+    keys = chosen_intervals(choice, pipeline, ledger)
+    return {
+        (stage.name, key if stage.source.names_interval else ""): _splits_of(stage, key, pipeline, ledger, settings)
+        for stage in pipeline.stages
+        if stage.source
+        for key in (keys if stage.source.names_interval else keys[:1])
+    }
+
+
+def _splits_of(stage: Stage, key: str, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> tuple[str, ...]:
+    assert stage.source is not None
+    all_of_it = stage.model_copy(update={"source": stage.source.model_copy(update={"incremental": False})})
+    sources = IntervalView(RunRequest(pipeline, PLANNED, key, {}), ledger, settings).sources
+    try:
+        return tuple(split.fingerprint for split in sources.of(all_of_it).splits)
+    except StageholdError as error:
+        return (str(error),)
 
 
 def _in_keys(choice: BackfillChoice, pipeline: Pipeline) -> BackfillChoice:

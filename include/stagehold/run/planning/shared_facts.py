@@ -1,5 +1,5 @@
 """What a plan of many intervals looks at once, since it is the same for all of them: code, suites, declared reads, and
-the files of sources of which each interval reads all.
+the files of sources of which each interval reads all, in one place.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SharedFacts:
         name, known = (stage.name, stage.partitions), self.without_splits(stage, pipeline)
         if stage.source is None:
             return known
-        if is_incremental(stage):
+        if is_incremental(stage) or stage.source.names_interval:
             return replace(known, splits=self._splits_of(stage, sources))
         if name not in self._splits:
             self._splits[name] = self._splits_of(stage, sources)
