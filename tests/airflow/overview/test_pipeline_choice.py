@@ -1,4 +1,4 @@
-"""Which pipelines are shown, and in which order: one set of rows, asked many questions."""
+"""Which pipelines are shown, and in which order: one set of pipelines, asked many questions."""
 
 from __future__ import annotations
 
@@ -6,52 +6,46 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stagehold.airflow.overview.overview_responses import IntervalMark, PipelineKind, PipelineOrder, PipelineRow
-from stagehold.airflow.overview.pipeline_choice import Wanted, kinds_of
-from stagehold.model.standing import Need, PipelineStanding, RunWord
+from stagehold.airflow.overview.overview_responses import PipelineKind, PipelineOrder
+from stagehold.airflow.overview.pipeline_choice import PipelineBrief, Wanted
+from stagehold.model.standing import PipelineStanding
 
 
-def mark(day: int, need: Need | None = None, *, waived: bool = False) -> IntervalMark:
-    return IntervalMark(
-        interval=f"2026-11-{day:02}",
-        word=RunWord.SUCCESS,
-        run_id=f"sales/{day}",
-        started_at=datetime(2026, 11, day, tzinfo=UTC),
-        ended_at=None,
-        need=need,
-        reason=None,
-        step=None,
-        waived=waived,
-    )
-
-
-def row(name: str, standing: PipelineStanding, *marks: IntervalMark, active: int = 0, tag: str = "") -> PipelineRow:
-    return PipelineRow(
+def brief(
+    name: str,
+    standing: PipelineStanding,
+    *kinds: PipelineKind,
+    began: int | None = None,
+    needed: int | None = None,
+    tag: str = "",
+) -> PipelineBrief:
+    return PipelineBrief(
         name=name,
+        standing=standing,
+        kinds=frozenset({PipelineKind(standing.value), *kinds}),
         tags=(tag,) if tag else (),
         owners=("ann",) if tag else ("bob",),
-        schedule=None,
-        paused=False,
-        standing=standing,
-        active=active,
-        due=None,
-        newest=None,
-        marks=marks,
+        began_at=day(began),
+        needed_at=day(needed),
     )
 
 
-ROWS = (
-    row("whole", PipelineStanding.CURRENT, mark(9, waived=True), tag="money"),
-    row("failed_before", PipelineStanding.FAILING, mark(3, Need.FAILED), mark(8), tag="money"),
-    row("blocked_today", PipelineStanding.FAILING, mark(7, Need.BLOCKED), active=1),
-    row("never", PipelineStanding.NEVER_RUN),
-    row("at_work", PipelineStanding.RUNNING, mark(10), active=2),
+def day(number: int | None) -> datetime | None:
+    return number and datetime(2026, 11, number, tzinfo=UTC)
+
+
+BRIEFS = (
+    brief("whole", PipelineStanding.CURRENT, PipelineKind.WAIVED, began=9, tag="money"),
+    brief("failed_before", PipelineStanding.FAILING, began=8, needed=3, tag="money"),
+    brief("blocked_today", PipelineStanding.FAILING, PipelineKind.BLOCKED, PipelineKind.RUNNING, began=7, needed=7),
+    brief("never", PipelineStanding.NEVER_RUN),
+    brief("at_work", PipelineStanding.RUNNING, began=10),
 )
 
 
 def names(wanted: Wanted) -> list[str]:
-    rows = [one for one in wanted.among(ROWS) if wanted.kind is None or wanted.kind in kinds_of(one)]
-    return [one.name for one in wanted.page(rows)]
+    found = [one for one in wanted.among(BRIEFS) if wanted.kind is None or wanted.kind in one.kinds]
+    return [one.name for one in wanted.page(found)]
 
 
 @pytest.mark.parametrize(

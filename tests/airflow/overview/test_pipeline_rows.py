@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.airflow.overview.overview_responses import NextStep
+from stagehold.airflow.overview.overview_responses import NextStep, PipelineKind
 from stagehold.airflow.overview.pipeline_rows import (
     LATE,
     MOST_MARKS,
     DagNow,
     PipelineFacts,
+    hidden_brief,
     hidden_row,
     interval_marks,
+    pipeline_brief,
     pipeline_row,
     shown_runs,
 )
@@ -128,7 +130,7 @@ CASES = [
 
 def facts_of(case: Case) -> PipelineFacts:
     standing = IntervalStanding.of(DECLARED, case.counts)
-    standings = {("sales", one.interval): standing for one in case.runs}
+    standings = {one.interval: standing for one in case.runs}
     return PipelineFacts(PIPELINE, case.dag, case.runs, shown_runs(case.runs), case.airflow, case.at_work, standings)
 
 
@@ -139,6 +141,24 @@ def test_how_it_stands(case):
     assert (row.newest and (row.newest.mark.interval, row.newest.mark.word)) == case.newest
     assert (row.due is not None) == (case.dag is LATE_DAG)
     assert (row.standing is Standing.FAILING) == any(one.need for one in row.marks)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_what_decides_about_its_place_says_the_same_as_its_row(case):
+    facts = replace(facts_of(case), waived={("sales", "2026-11-24")})
+    row, brief = pipeline_row(facts, NOW), pipeline_brief(facts, NOW)
+    needs = [one for one in row.marks if one.need]
+    kinds = {
+        PipelineKind(row.standing.value): True,
+        PipelineKind.RUNNING: row.active > 0,
+        PipelineKind.BLOCKED: any(one.need is Need.BLOCKED for one in needs),
+        PipelineKind.WAIVED: any(one.waived for one in row.marks),
+        PipelineKind.OVERDUE: row.due is not None,
+    }
+    assert (brief.name, brief.standing, brief.tags, brief.owners) == (row.name, row.standing, row.tags, row.owners)
+    assert brief.kinds == {kind for kind, is_so in kinds.items() if is_so}
+    assert brief.began_at == max((one.started_at for one in row.marks), default=None)
+    assert brief.needed_at == max((one.started_at for one in needs), default=None)
 
 
 BY_AIRFLOW = {"sales/2026-11-24-24": "success"}
@@ -214,3 +234,4 @@ def test_of_a_pipeline_whose_runs_are_hidden_nothing_is_told():
         0,
         False,
     )
+    assert hidden_brief(PIPELINE, RESTING).kinds == {PipelineKind.HIDDEN}

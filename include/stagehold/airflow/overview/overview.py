@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from airflow.models.dag import DagModel, DagTag
 from airflow.models.dagrun import DagRun
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import func, select
 
 from stagehold.airflow.answering.api_server import server_ledger
 from stagehold.airflow.answering.kept_standings import batched, kept_standings
@@ -29,12 +29,14 @@ from stagehold.airflow.overview.overview_responses import (
     PipelineStaleness,
     StaleOverview,
 )
-from stagehold.airflow.overview.pipeline_choice import Wanted, kinds_of
+from stagehold.airflow.overview.pipeline_choice import Wanted
 from stagehold.airflow.overview.pipeline_rows import (
     MOST_MARKS,
     DagNow,
     PipelineFacts,
+    hidden_brief,
     hidden_row,
+    pipeline_brief,
     pipeline_row,
     run_word,
     shown_runs,
@@ -47,6 +49,7 @@ from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.errors.base import StageholdError
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.kept import Shelf
 from stagehold.model.records import Lease, Run
 from stagehold.model.standing import Standing, together
 from stagehold.model.states import RUN
@@ -65,30 +68,35 @@ UNKNOWN_DAG = DagNow(paused=False, due=None, active=0)
 
 
 def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, session: Session) -> Overview:
-    """Of pipelines whose runs the reader may not see, only that they are there."""
-    hidden = [one for one in visible if not one.runs]
-    dags = dags_now([one.name for one in visible], session)
-    rows = [hidden_row(one.pipeline, dags.get(one.name, UNKNOWN_DAG)) for one in hidden]
-    leases: list[LeaseLine] = []
-    for settings, some in by_project(one for one in visible if one.runs).items():
-        found, held = _of_ledger(some, dags, server_ledger(settings), session)
-        rows += found
-        leases += held
-    kinds = {row.name: kinds_of(row) for row in rows}
+    """Of pipelines whose runs the reader may not see, only that they are there. Of all pipelines only so much is made
+    as decides about their places, of those of the page all.
+    """
+    now, dags = datetime.now(UTC), dags_now([one.name for one in visible], session)
+    hidden = {one.name: (one.pipeline, dags.get(one.name, UNKNOWN_DAG)) for one in visible if not one.runs}
+    known = [
+        _of_ledger(some, dags, server_ledger(settings), session)
+        for settings, some in by_project(one for one in visible if one.runs).items()
+    ]
+    briefs = [hidden_brief(*one) for one in hidden.values()]
+    briefs += [pipeline_brief(facts, now) for one in known for facts in one.facts]
+    kinds = {brief.name: {*brief.kinds} for brief in briefs}
     if wanted.kind is PipelineKind.STALE:
         for line in stale_overview(visible).pipelines:
             kinds[line.name] |= {PipelineKind.STALE} if line.stale else set()
-    among = wanted.among(rows)
-    chosen = [row for row in among if wanted.kind is None or wanted.kind in kinds[row.name]]
+    among = wanted.among(briefs)
+    chosen = [brief for brief in among if wanted.kind is None or wanted.kind in kinds[brief.name]]
+    page = [brief.name for brief in wanted.page(chosen)]
+    rows = {name: hidden_row(*hidden[name]) for name in page if name in hidden}
+    rows |= {row.name: row for one in known for row in _rows(one, page, now)}
     return Overview(
-        total=len(rows),
+        total=len(briefs),
         found=len(chosen),
-        kinds=Counter(kind for row in among for kind in sorted(kinds[row.name])),
-        tags=tuple(sorted({tag for row in rows for tag in row.tags})),
-        owners=tuple(sorted({owner for row in rows for owner in row.owners})),
+        kinds=Counter(kind for brief in among for kind in sorted(kinds[brief.name])),
+        tags=tuple(sorted({tag for brief in briefs for tag in brief.tags})),
+        owners=tuple(sorted({owner for brief in briefs for owner in brief.owners})),
         me=me,
-        pipelines=tuple(wanted.page(chosen)),
-        leases=tuple(dict.fromkeys(sorted(leases, key=lambda one: one.name))),
+        pipelines=tuple(rows[name] for name in page),
+        leases=tuple(dict.fromkeys(sorted((line for one in known for line in one.leases), key=lambda one: one.name))),
         versions=installed_versions(),
     )
 
@@ -101,39 +109,99 @@ def by_project(visible: Iterable[VisiblePipeline]) -> Mapping[Settings, Sequence
     return found
 
 
+@dataclass(frozen=True)
+class _KnownPipelines:
+    """What is known of the pipelines of one ledger."""
+
+    ledger: Ledger
+    facts: Sequence[PipelineFacts]
+    leases: Sequence[LeaseLine]
+
+
 def _of_ledger(
     visible: Sequence[VisiblePipeline], dags: Mapping[str, DagNow], ledger: Ledger, session: Session
-) -> tuple[list[PipelineRow], list[LeaseLine]]:
-    names, now = [one.name for one in visible], datetime.now(UTC)
-    runs, leases = kept_standings(ledger).newest_runs(names), leases_seen(names, ledger)
-    shown = {name: shown_runs(runs[name]) for name in names}
-    states = run_states(_asked_of_airflow(runs, shown), session)
-    at_work = frozenset(places_at_work([run for some in runs.values() for run in some], leases))
-    standings = _standings(shown, {one.name: one.pipeline for one in visible}, ledger)
-    waived = ledger.waivers.waived_places(names, now)
+) -> _KnownPipelines:
+    names = [one.name for one in visible]
+    newest, leases = newest_intervals([one.pipeline for one in visible], ledger), leases_seen(names, ledger)
+    states = run_states(_asked_of_airflow(newest.values()), session)
+    at_work = frozenset(places_at_work([run for some in newest.values() for run in some.runs], leases))
+    waived = ledger.waivers.waived_places(names, datetime.now(UTC))
     facts = [
         PipelineFacts(
             pipeline=one.pipeline,
             dag=dags.get(one.name, UNKNOWN_DAG),
-            runs=runs[one.name],
-            shown=shown[one.name],
+            runs=newest[one.name].runs,
+            shown=newest[one.name].shown,
             states=states,
             at_work=at_work,
-            standings=standings,
+            standings=newest[one.name].standings,
             waived=waived,
         )
         for one in visible
     ]
-    failures = _failures(facts, ledger)
-    rows = [pipeline_row(replace(one, failures=failures), now) for one in facts]
-    return rows, [lease_line(one) for one in leases]
+    return _KnownPipelines(ledger, facts, [lease_line(one) for one in leases])
 
 
-def _asked_of_airflow(runs: Mapping[str, Sequence[Run]], shown: Mapping[str, Sequence[Run]]) -> Sequence[str]:
+def _rows(known: _KnownPipelines, page: Collection[str], now: datetime) -> Iterator[PipelineRow]:
+    """The rows of those of the pipelines that are on the page."""
+    shown = [facts for facts in known.facts if facts.pipeline.name in page]
+    failures = _failures(shown, known.ledger)
+    return (pipeline_row(replace(facts, failures=failures), now) for facts in shown)
+
+
+@dataclass(frozen=True)
+class NewestIntervals:
+    """The newest runs of a pipeline, the newest first; those of them of which something is told; and how their
+    intervals stand.
+    """
+
+    pipeline: Pipeline
+    runs: Sequence[Run]
+    shown: Sequence[Run]
+    standings: Mapping[str, Standing]
+
+
+_NEWEST = Shelf[NewestIntervals]("newest intervals")
+
+
+def newest_intervals(pipelines: Sequence[Pipeline], ledger: Ledger) -> Mapping[str, NewestIntervals]:
+    """By pipeline. What is kept of one holds as long as its runs are kept, which are read anew whenever the ledger has
+    written anything of it.
+    """
+    runs = kept_standings(ledger).newest_runs([pipeline.name for pipeline in pipelines])
+    found = {pipeline.name: _NEWEST.get((ledger.name, pipeline.name)) for pipeline in pipelines}
+    current = {
+        pipeline.name: kept
+        for pipeline in pipelines
+        if (kept := found[pipeline.name]) and kept.runs is runs[pipeline.name] and kept.pipeline is pipeline
+    }
+    return current | _read_newest([pipeline for pipeline in pipelines if pipeline.name not in current], runs, ledger)
+
+
+def _read_newest(
+    pipelines: Sequence[Pipeline], runs: Mapping[str, Sequence[Run]], ledger: Ledger
+) -> Mapping[str, NewestIntervals]:
+    shown = {pipeline.name: shown_runs(runs[pipeline.name]) for pipeline in pipelines}
+    places = [(run.pipeline, run.interval) for some in shown.values() for run in some]
+    by_place = kept_standings(ledger).of(places, {pipeline.name: pipeline for pipeline in pipelines})
+    found: dict[str, NewestIntervals] = {}
+    for pipeline in pipelines:
+        name = pipeline.name
+        standings = {run.interval: together(by_place[name, run.interval].values()) for run in shown[name]}
+        found[name] = NewestIntervals(pipeline, runs[name], shown[name], standings)
+        _NEWEST.put((ledger.name, name), found[name], own=standings)
+    return found
+
+
+def _asked_of_airflow(newest: Iterable[NewestIntervals]) -> Sequence[str]:
     """The runs of which Airflow's word is told: those that are shown, and others that may go on."""
-    told = (run for some in shown.values() for run in some)
-    going = (run for some in runs.values() for run in some if not RUN.is_terminal(run.state))
-    return list(dict.fromkeys(run.run_id for run in (*told, *going)))
+    return list(
+        dict.fromkeys(
+            run.run_id
+            for some in newest
+            for run in (*some.shown, *(run for run in some.runs if not RUN.is_terminal(run.state)))
+        )
+    )
 
 
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
@@ -141,14 +209,6 @@ def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, st
     ended = [run.run_id for one in facts for run in one.shown if run_word(run, one).ended_badly]
     tries = [one for some in batched(ended) for one in ledger.intervals.last_tries(some)]
     return {one.run_id: f"{one.region}: {one.failure}" for one in tries if one.failure}
-
-
-def _standings(
-    shown: Mapping[str, Sequence[Run]], pipelines: Mapping[str, Pipeline], ledger: Ledger
-) -> Mapping[Place, Standing]:
-    places = [(run.pipeline, run.interval) for some in shown.values() for run in some]
-    found = kept_standings(ledger).of(places, pipelines)
-    return {place: together(stages.values()) for place, stages in found.items()}
 
 
 MOST_LEASES = 200
@@ -170,8 +230,9 @@ def lease_line(lease: Lease) -> LeaseLine:
 
 def places_at_work(runs: Collection[Run], leases: Collection[Lease]) -> Iterator[Place]:
     """Those of these runs' intervals that somebody works on."""
-    for place in {(run.pipeline, run.interval) for run in runs}:
-        if any(lease.name.startswith(region_lease(*place, "")) for lease in leases):
+    held = {lease.name[: place + 1] for lease in leases for place, letter in enumerate(lease.name) if letter == "/"}
+    for place in {(run.pipeline, run.interval) for run in runs} if held else ():
+        if region_lease(*place, "") in held:
             yield place
 
 
@@ -197,13 +258,16 @@ def _owners(owners: str | None) -> tuple[str, ...]:
 
 def run_states(run_ids: Collection[str], session: Session) -> Mapping[str, str]:
     """By the ids that the ledger has; nothing of a run that Airflow does not know."""
-    names = [tuple(run_id.split("/", 1)) for run_id in run_ids if "/" in run_id]
-    known = select(DagRun.dag_id, DagRun.run_id, DagRun.state)
-    return {
-        ledger_run_id(dag_id, run_id): str(state)
-        for some in batched(names)
-        for dag_id, run_id, state in session.execute(known.where(tuple_(DagRun.dag_id, DagRun.run_id).in_(some)))
-    }
+    wanted = frozenset(run_ids)
+    names = [run_id.split("/", 1) for run_id in run_ids if "/" in run_id]
+    # Runs of one moment are called alike in all DAGs: so many texts are a fraction of as many pairs.
+    of_dags = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.dag_id.in_({dag for dag, _ in names}))
+    found = (
+        (ledger_run_id(dag_id, run_id), str(state))
+        for some in batched(list(dict.fromkeys(run for _, run in names)))
+        for dag_id, run_id, state in session.execute(of_dags.where(DagRun.run_id.in_(some)))
+    )
+    return {run_id: state for run_id, state in found if run_id in wanted}
 
 
 PACKAGES = ("stagehold", "apache-airflow", "pyspark", "delta-spark", "deltalake", "great-expectations")

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from stagehold.airflow.overview.overview_responses import PipelineKind, PipelineOrder, PipelineRow
-from stagehold.model.standing import Need, PipelineStanding
+from stagehold.airflow.overview.overview_responses import PipelineKind, PipelineOrder
+from stagehold.model.standing import PipelineStanding
+
+
+@dataclass(frozen=True)
+class PipelineBrief:
+    """What of a pipeline decides whether it is shown, and in which place. ``kinds`` are all that are known without a
+    plan. ``began_at`` is when the newest of its runs began, ``needed_at`` likewise of intervals that need somebody.
+    """
+
+    name: str
+    standing: PipelineStanding
+    kinds: frozenset[PipelineKind]
+    tags: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    began_at: datetime | None = None
+    needed_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -24,26 +40,26 @@ class Wanted:
     limit: int = 50
     offset: int = 0
 
-    def _admits(self, row: PipelineRow) -> bool:
+    def _admits(self, brief: PipelineBrief) -> bool:
         """Whatever its kind."""
-        named = self.search.casefold() in row.name.casefold()
-        return named and self.tag in (*row.tags, "") and self.owner in (*row.owners, "")
+        named = self.search.casefold() in brief.name.casefold()
+        return named and self.tag in (*brief.tags, "") and self.owner in (*brief.owners, "")
 
-    def among(self, rows: Iterable[PipelineRow]) -> Sequence[PipelineRow]:
+    def among(self, briefs: Iterable[PipelineBrief]) -> Sequence[PipelineBrief]:
         """Those of any kind."""
-        return [row for row in rows if self._admits(row)]
+        return [brief for brief in briefs if self._admits(brief)]
 
-    def page(self, rows: Sequence[PipelineRow]) -> Sequence[PipelineRow]:
-        return sorted(sorted(rows, key=lambda row: row.name), key=PLACES[self.order])[self.offset :][: self.limit]
-
-
-def _by_state(row: PipelineRow) -> tuple[int, float]:
-    needs = [one.started_at.timestamp() for one in row.marks if one.need]
-    return WORST_FIRST.index(row.standing), -max(needs, default=0)
+    def page(self, briefs: Sequence[PipelineBrief]) -> Sequence[PipelineBrief]:
+        by_name = sorted(briefs, key=lambda brief: brief.name)
+        return sorted(by_name, key=PLACES[self.order])[self.offset :][: self.limit]
 
 
-def _by_newest(row: PipelineRow) -> float:
-    return -max((one.started_at.timestamp() for one in row.marks), default=0)
+def _by_state(brief: PipelineBrief) -> tuple[int, float]:
+    return WORST_FIRST.index(brief.standing), _newest_first(brief.needed_at)
+
+
+def _newest_first(moment: datetime | None) -> float:
+    return -moment.timestamp() if moment else 0
 
 
 WORST_FIRST = (
@@ -54,20 +70,8 @@ WORST_FIRST = (
     PipelineStanding.HIDDEN,
     PipelineStanding.CURRENT,
 )
-PLACES: Mapping[PipelineOrder, Callable[[PipelineRow], Any]] = {
+PLACES: Mapping[PipelineOrder, Callable[[PipelineBrief], Any]] = {
     PipelineOrder.STATE: _by_state,
-    PipelineOrder.NAME: lambda row: row.name,
-    PipelineOrder.NEWEST: _by_newest,
+    PipelineOrder.NAME: lambda brief: brief.name,
+    PipelineOrder.NEWEST: lambda brief: _newest_first(brief.began_at),
 }
-
-
-def kinds_of(row: PipelineRow) -> set[PipelineKind]:
-    """All that is known of it without a plan."""
-    true = {
-        PipelineKind(row.standing.value): True,
-        PipelineKind.RUNNING: row.active > 0,
-        PipelineKind.BLOCKED: any(one.need is Need.BLOCKED for one in row.marks),
-        PipelineKind.WAIVED: any(one.waived for one in row.marks),
-        PipelineKind.OVERDUE: row.due is not None,
-    }
-    return {kind for kind, is_so in true.items() if is_so}

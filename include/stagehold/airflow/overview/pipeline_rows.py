@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from stagehold.airflow.overview.overview_responses import IntervalMark, NewestInterval, NextStep, PipelineRow
+from stagehold.airflow.overview.overview_responses import (
+    IntervalMark,
+    NewestInterval,
+    NextStep,
+    PipelineKind,
+    PipelineRow,
+)
+from stagehold.airflow.overview.pipeline_choice import PipelineBrief
 from stagehold.airflow.pipeline_page.pipeline_facts import ledger_word
 from stagehold.ledger.across.pipelines import Place
 from stagehold.model.keys.interval_key import moment_of
@@ -39,7 +46,7 @@ _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": 
 class PipelineFacts:
     """``runs`` are the newest ones, the newest first, ``shown`` those of them of which something is told; ``states``
     Airflow's words for those that it knows. ``at_work`` are the places, pipeline and interval, that somebody has a
-    lease of. How intervals stand, of which of them waivers hold, and why runs failed, is asked when the runs are known.
+    lease of. ``standings`` are by interval. Why runs failed is asked for the pipelines that are shown.
     """
 
     pipeline: Pipeline
@@ -48,12 +55,23 @@ class PipelineFacts:
     shown: Sequence[Run]
     states: Mapping[str, str]
     at_work: Collection[Place]
-    standings: Mapping[Place, Standing] = field(default_factory=dict)
+    standings: Mapping[str, Standing] = field(default_factory=dict)
     waived: Collection[Place] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
 
     def standing(self, interval: str) -> Standing:
-        return self.standings.get((self.pipeline.name, interval), Standing())
+        return self.standings.get(interval, Standing())
+
+    @property
+    def active(self) -> int:
+        """Runs that wait or go on: those of Airflow are counted by Airflow, queued ones that the ledger has not heard
+        of among them.
+        """
+        of_commands = (run for run in self.runs if run.run_id not in self.states)
+        return self.dag.active + sum(run_word(run, self).active for run in of_commands)
+
+    def is_waived(self, run: Run) -> bool:
+        return (run.pipeline, run.interval) in self.waived
 
 
 def hidden_row(pipeline: Pipeline, dag: DagNow) -> PipelineRow:
@@ -72,18 +90,62 @@ def hidden_row(pipeline: Pipeline, dag: DagNow) -> PipelineRow:
     )
 
 
+def hidden_brief(pipeline: Pipeline, dag: DagNow) -> PipelineBrief:
+    return PipelineBrief(pipeline.name, PipelineStanding.HIDDEN, frozenset({PipelineKind.HIDDEN}), dag.tags, dag.owners)
+
+
+def pipeline_brief(facts: PipelineFacts, now: datetime) -> PipelineBrief:
+    """What decides about its place, of which there are as many as pipelines: nothing is put in words here."""
+    needs = [
+        (run, need) for run in facts.shown if (need := need_of(run_word(run, facts), facts.standing(run.interval)))
+    ]
+    standing = _standing(facts, now, in_need=bool(needs))
+    return PipelineBrief(
+        name=facts.pipeline.name,
+        standing=standing,
+        kinds=frozenset(_kinds(standing, facts, [need for _, need in needs], now)),
+        tags=facts.dag.tags,
+        owners=facts.dag.owners,
+        began_at=max((run.started_at for run in facts.shown), default=None),
+        needed_at=max((run.started_at for run, _ in needs), default=None),
+    )
+
+
+def _standing(facts: PipelineFacts, now: datetime, *, in_need: bool) -> PipelineStanding:
+    if in_need:
+        return PipelineStanding.FAILING
+    true = {
+        PipelineStanding.RUNNING: facts.active > 0,
+        PipelineStanding.OVERDUE: _is_late(facts.dag, now),
+        PipelineStanding.NEVER_RUN: not facts.shown,
+    }
+    return next((standing for standing, is_so in true.items() if is_so), PipelineStanding.CURRENT)
+
+
+def _kinds(
+    standing: PipelineStanding, facts: PipelineFacts, needs: Sequence[Need], now: datetime
+) -> Iterator[PipelineKind]:
+    yield PipelineKind(standing.value)
+    true = {
+        PipelineKind.RUNNING: facts.active > 0,
+        PipelineKind.BLOCKED: Need.BLOCKED in needs,
+        PipelineKind.WAIVED: any(map(facts.is_waived, facts.shown)),
+        PipelineKind.OVERDUE: _is_late(facts.dag, now),
+    }
+    yield from (kind for kind, is_so in true.items() if is_so)
+
+
 def pipeline_row(facts: PipelineFacts, now: datetime) -> PipelineRow:
     dag, marks = facts.dag, interval_marks(facts)
-    active, late = dag.active + sum(one.active for one in _by_command(facts)), _is_late(dag, now)
     return PipelineRow(
         name=facts.pipeline.name,
         tags=dag.tags,
         owners=dag.owners,
         schedule=facts.pipeline.schedule,
         paused=dag.paused,
-        standing=_standing(marks, active=bool(active), late=late),
-        active=active,
-        due=dag.due if late else None,
+        standing=_standing(facts, now, in_need=any(mark.need for mark in marks)),
+        active=facts.active,
+        due=dag.due if _is_late(dag, now) else None,
         newest=_newest(marks[-1], facts.standing(marks[-1].interval)) if marks else None,
         marks=marks,
     )
@@ -117,7 +179,7 @@ def _mark(run: Run, facts: PipelineFacts) -> IntervalMark:
         need=need,
         reason=_reason(need, run, standing, facts) if need else None,
         step=_step(need, known=run.run_id in facts.states) if need else None,
-        waived=(run.pipeline, run.interval) in facts.waived,
+        waived=facts.is_waived(run),
     )
 
 
@@ -139,11 +201,6 @@ def run_word(run: Run, facts: PipelineFacts) -> RunWord:
     return ledger_word(run, active=(run.pipeline, run.interval) in facts.at_work)
 
 
-def _by_command(facts: PipelineFacts) -> Sequence[RunWord]:
-    """Those of Airflow are counted by Airflow, queued ones that the ledger has not heard of among them."""
-    return [run_word(run, facts) for run in facts.runs if run.run_id not in facts.states]
-
-
 def _newest(mark: IntervalMark, standing: Standing) -> NewestInterval:
     return NewestInterval(
         mark=mark,
@@ -157,13 +214,3 @@ def _newest(mark: IntervalMark, standing: Standing) -> NewestInterval:
 
 def _is_late(dag: DagNow, now: datetime) -> bool:
     return not dag.paused and dag.due is not None and dag.due + LATE < now
-
-
-def _standing(marks: Sequence[IntervalMark], *, active: bool, late: bool) -> PipelineStanding:
-    true = {
-        PipelineStanding.FAILING: any(one.need for one in marks),
-        PipelineStanding.RUNNING: active,
-        PipelineStanding.OVERDUE: late,
-        PipelineStanding.NEVER_RUN: not marks,
-    }
-    return next((standing for standing, is_so in true.items() if is_so), PipelineStanding.CURRENT)
