@@ -10,14 +10,15 @@ from stagehold.model.records import Cell
 WORD = acceptance()
 
 
-def test_words_hold_for_their_interval_or_for_all_by_stage_in_order(ledger):
+def test_words_hold_for_their_interval_or_for_all_in_order(ledger):
     elsewhere, later = replace(WORD, interval="2024-01-02"), replace(WORD, recorded_code="new", accepted_code="newer")
     here, other = replace(WORD, interval="2024-01-01", accepted_by="bob"), replace(WORD, stage="orders")
     ledger.acceptances.record([WORD, elsewhere])
     ledger.acceptances.record([later, here, other, replace(WORD, pipeline="costs")])
-    assert ledger.acceptances.holding("sales", "2024-01-01") == {"joined": (WORD, later, here), "orders": (other,)}
+    assert ledger.acceptances.holding("sales", ["2024-01-01"]) == (WORD, later, here, other)
+    assert ledger.acceptances.holding("sales", ["2024-01-02", "2024-01-03"]) == (WORD, elsewhere, later, other)
     assert ledger.acceptances.of("sales") == (WORD, elsewhere, later, here, other)
-    assert ledger.acceptances.holding("refunds", "2024-01-01") == {}
+    assert ledger.acceptances.holding("refunds", ["2024-01-01"]) == ()
 
 
 def test_the_newest_records_of_a_stage_are_found_in_every_interval(ledger):

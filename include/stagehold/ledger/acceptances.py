@@ -4,7 +4,6 @@ data may be read though it does not meet an expectation, or that an interval kee
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -31,15 +30,12 @@ class Acceptances:
             connection.execute(insert(acceptances), [row_of(word) for word in stored])
             self._database.tell(*stored)
 
-    def holding(self, pipeline: str, interval: str) -> Mapping[str, tuple[Acceptance, ...]]:
-        """Acceptances that count for the interval, oldest first, by stage id."""
+    def holding(self, pipeline: str, intervals: Collection[str]) -> tuple[Acceptance, ...]:
+        """Acceptances that count for any of the intervals, oldest first."""
         columns = acceptances.c
-        found: dict[str, list[Acceptance]] = defaultdict(list)
-        for word in self._select(
-            columns.pipeline == pipeline, or_(columns.interval.is_(None), columns.interval == interval)
-        ):
-            found[word.stage].append(word)
-        return {stage: tuple(words) for stage, words in found.items()}
+        return self._select(
+            columns.pipeline == pipeline, or_(columns.interval.is_(None), columns.interval.in_(intervals))
+        )
 
     def of(self, pipeline: str) -> tuple[Acceptance, ...]:
         """All acceptances of a pipeline, oldest first."""
@@ -83,6 +79,10 @@ class Waivers:
     def of(self, pipeline: str, interval: str) -> tuple[Waiver, ...]:
         """All waivers of an interval, oldest first."""
         return self._select(waivers.c.pipeline == pipeline, waivers.c.interval == interval)
+
+    def of_each(self, pipeline: str, intervals: Collection[str]) -> tuple[Waiver, ...]:
+        """All waivers of the intervals, oldest first."""
+        return self._select(waivers.c.pipeline == pipeline, waivers.c.interval.in_(intervals))
 
     def _select(self, *conditions: ColumnElement[bool]) -> tuple[Waiver, ...]:
         query = select(waivers).where(*conditions).order_by(waivers.c.id)

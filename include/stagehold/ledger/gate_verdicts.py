@@ -141,6 +141,10 @@ class VerdictsOnStages:
 
     def of(self, pipeline: str, interval: str) -> tuple[StageVerdict, ...]:
         """All verdicts on stages of an interval, oldest first."""
+        return self.of_each(pipeline, [interval])
+
+    def of_each(self, pipeline: str, intervals: Collection[str]) -> tuple[StageVerdict, ...]:
+        """All verdicts on stages of the intervals, oldest first."""
         columns = stage_verdicts.c
-        query = select(stage_verdicts).where(columns.pipeline == pipeline, columns.interval == interval)
+        query = select(stage_verdicts).where(columns.pipeline == pipeline, columns.interval.in_(intervals))
         return read_all(self._database, StageVerdict, query.order_by(columns.id))

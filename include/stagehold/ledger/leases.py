@@ -122,10 +122,10 @@ class Leases:
         """The lease as it stands, ended or not."""
         return read_one(self._database, Lease, select(leases).where(leases.c.name == name))
 
-    def any_of(self, names: Collection[str]) -> bool:
-        """Whether any of these leases was ever taken."""
+    def known(self, names: Collection[str]) -> frozenset[str]:
+        """Those of these leases that were ever taken."""
         with self._database.reading() as connection:
-            return connection.scalar(select(leases.c.name).where(leases.c.name.in_(names)).limit(1)) is not None
+            return frozenset(connection.scalars(select(leases.c.name).where(leases.c.name.in_(names))))
 
     def holds(self, lease: Lease) -> bool:
         """Whether nobody has taken the lease over, ended or not."""

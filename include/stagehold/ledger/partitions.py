@@ -72,6 +72,16 @@ class Partitions:
         found = self._newest(partitions.c.pipeline == pipeline, partitions.c.interval == interval)
         return {stage: tuple(records) for stage, records in groupby(found, key=lambda record: record.cell.stage)}
 
+    def newest_of_each(
+        self, pipeline: str, intervals: Collection[str]
+    ) -> Mapping[str, Mapping[str, tuple[PartitionRecord, ...]]]:
+        """`newest_of` of each interval that has records, all as of the same moment."""
+        found = self._newest(partitions.c.pipeline == pipeline, partitions.c.interval.in_(intervals))
+        return {
+            interval: {stage: tuple(made) for stage, made in groupby(records, key=lambda record: record.cell.stage)}
+            for interval, records in groupby(found, key=lambda record: record.cell.interval)
+        }
+
     def width(self, cell: Cell) -> int:
         """One more than the highest number of a partition that has a record; 0 without any."""
         columns = partitions.c

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from itertools import islice, takewhile
 
 from stagehold.errors import InvalidInterval
@@ -35,6 +36,7 @@ PRESETS = {
 ONCE = "@once"
 YEARS = range(1900, 3000)  # cron can be asked about; a date outside is a slip of the hand
 SHOWN = 3  # intervals of a day that an error names
+DAYS_KNOWN = 512  # of which the times are kept: cron takes a thousand times as long
 LONGEST = 250  # what the ledger's column holds
 ALLOWED = (
     "a date such as 2026-11-20, a moment such as 2026-11-20T02:00:00Z (UTC unless it says +02:00), "
@@ -192,6 +194,7 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(f"{day}T{clock}{(zone or 'Z').upper()}").astimezone(UTC)
 
 
+@lru_cache(maxsize=DAYS_KNOWN)
 def _times_of(day: date, schedule: str | None) -> tuple[datetime, ...]:
     """When the schedule is due on a day; without times of its own, the day's midnight."""
     if schedule is None or schedule == ONCE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +20,8 @@ from stagehold.plan.resume.decisions import Action, ResumePlan
 from stagehold.plan.resume.plan_summary import Seconds, estimate, recorded_seconds
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
-from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.run.backfill.records_ahead import RecordsAhead
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
@@ -82,7 +84,7 @@ def plan_backfill(
     :raises StageholdError: it cannot be meant as it is written.
     """
     keys = chosen_intervals(choice, pipeline, ledger)
-    return _plan_of(keys, _Planning(_in_keys(choice, pipeline), pipeline, ledger, settings), progress)
+    return _plan_of(keys, _Planning(_in_keys(choice, pipeline), keys, pipeline, ledger, settings), progress)
 
 
 def chosen_intervals(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger) -> tuple[str, ...]:
@@ -131,7 +133,7 @@ def plan_stale(keys: Sequence[str], pipeline: Pipeline, ledger: Ledger, settings
     the schedule.
     """
     choice = BackfillChoice(keys[0], keys[-1], only=Only.STALE)
-    return _plan_of(keys, _Planning(choice, pipeline, ledger, settings))
+    return _plan_of(keys, _Planning(choice, keys, pipeline, ledger, settings))
 
 
 def _plan_of(keys: Sequence[str], planning: _Planning, progress: Progress | None = None) -> BackfillPlan:
@@ -163,11 +165,14 @@ def _nothing_to_do(intervals: Sequence[IntervalPlan]) -> str | None:
 class _Planning:
     """Planning of one interval after the other, as each may go on with what the one before it keeps."""
 
-    def __init__(self, choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> None:
+    def __init__(
+        self, choice: BackfillChoice, keys: Sequence[str], pipeline: Pipeline, ledger: Ledger, settings: Settings
+    ) -> None:
         self.choice, self.pipeline, self.ledger, self.settings = choice, pipeline, ledger, settings
         self.refusal: str | None = None
         self._changing: dict[str, frozenset[str]] = {}  # stages that run, by interval
-        self._shared = SharedFacts(settings)
+        self._keys, self._ahead = keys, RecordsAhead(pipeline, keys, ledger)
+        self._shared = SharedFacts(settings, self._ahead.of)
         self._code_read: set[frozenset[str]] = set()  # stages whose code was looked at together
 
     def interval(self, key: str) -> IntervalPlan:
@@ -178,7 +183,7 @@ class _Planning:
 
     def _planned(self, key: str) -> IntervalPlan:
         request = RunRequest(self.pipeline, PLANNED, key, dict(self.pipeline.params))
-        refuse_lost_ledger(request, self.ledger, self.settings)
+        refuse_lost_ledger(request, self.ledger, self.settings, is_known=self._ahead.are_known(key))
         view = IntervalView.of_run(request, self.ledger, self.settings, self._shared)
         going_on = self._going_on(view.situation)
         known = _without_gaps(view.situation, going_on)
@@ -230,13 +235,22 @@ class _Planning:
     def _failed_stages(self, key: str) -> frozenset[str]:
         """Stages of regions whose last attempt in the newest run failed."""
         run = self._newest_runs.get(key)
-        if run is None:
-            return frozenset()
-        last = {(attempt.region, attempt.share): attempt.state for attempt in self.ledger.attempts.of_run(run.run_id)}
-        failed = {region for (region, _), state in last.items() if state is AttemptState.FAILED}
-        return frozenset(
-            stage for region in stage_regions(self.pipeline) for stage in region.stages if region.name in failed
-        )
+        failed = self._failed_regions.get(run.run_id, frozenset()) if run else frozenset()
+        return frozenset(stage for region in self._regions for stage in region.stages if region.name in failed)
+
+    @cached_property
+    def _failed_regions(self) -> Mapping[str, frozenset[str]]:
+        """Regions whose last attempt failed, by run, of the newest runs of the intervals."""
+        newest = [self._newest_runs[key].run_id for key in self._keys if key in self._newest_runs]
+        failed: defaultdict[str, set[str]] = defaultdict(set)
+        for tries in self.ledger.intervals.last_tries(newest):
+            if tries.state is AttemptState.FAILED:
+                failed[tries.run_id].add(tries.region)
+        return {run_id: frozenset(regions) for run_id, regions in failed.items()}
+
+    @cached_property
+    def _regions(self) -> Sequence[Region]:
+        return stage_regions(self.pipeline)
 
     @cached_property
     def _seconds(self) -> Seconds:

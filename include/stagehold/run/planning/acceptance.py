@@ -18,18 +18,18 @@ from stagehold.spec.pipeline import Pipeline
 
 
 def acceptances_for(
-    pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
+    pipeline: Pipeline, interval: str, own: Sequence[Acceptance], settings: Settings
 ) -> Mapping[str, tuple[Acceptance, ...]]:
-    """Oldest first; those of production are older than a sandbox's own."""
-    by_id = ledger.acceptances.holding(pipeline.name, interval)
+    """Oldest first; those of production are older than a sandbox's ``own``."""
     told = facts_told(settings.production.lake_uri, Acceptance) if settings.sandbox else ()
-    before = [
+    before = (
         acceptance
         for acceptance in told
         if acceptance.pipeline == pipeline.name and acceptance.interval in (None, interval)
-    ]
+    )
+    every = (*before, *own)
     words = {
-        stage.name: (*(acceptance for acceptance in before if acceptance.stage == stage.id), *by_id.get(stage.id, ()))
+        stage.name: tuple(acceptance for acceptance in every if acceptance.stage == stage.id)
         for stage in pipeline.stages
     }
     return {name: acceptances for name, acceptances in words.items() if acceptances}
@@ -65,9 +65,14 @@ def waivers_in_force(pipeline: str, interval: str, ledger: Ledger, settings: Set
 
 def all_waivers(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
     """Waivers in force, and those that were in force before."""
+    return with_production(pipeline, interval, ledger.waivers.of(pipeline, interval), settings)
+
+
+def with_production(pipeline: str, interval: str, own: Sequence[Waiver], settings: Settings) -> tuple[Waiver, ...]:
+    """Waivers of a ledger and, if it is a sandbox's, those of production before them."""
     told = facts_told(settings.production.lake_uri, Waiver) if settings.sandbox else ()
     before = (waiver for waiver in told if (waiver.pipeline, waiver.interval) == (pipeline, interval))
-    return (*before, *ledger.waivers.of(pipeline, interval))
+    return (*before, *own)
 
 
 def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[Waiver, ...]]:
@@ -76,9 +81,8 @@ def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[
     return {name: waivers for name, waivers in by_name.items() if waivers}
 
 
-def verdicts_of(pipeline: Pipeline, interval: str, ledger: Ledger) -> Mapping[str, ContentVerdicts]:
-    """What gates said of all partitions of stages together."""
-    said = ledger.stage_verdicts.of(pipeline.name, interval)
+def verdicts_of(pipeline: Pipeline, said: Sequence[StageVerdict]) -> Mapping[str, ContentVerdicts]:
+    """What gates ``said`` of all partitions of stages together, by the names of stages."""
     by_name = {
         stage.name: tuple(verdict for verdict in said if verdict.cell.stage == stage.id) for stage in pipeline.stages
     }

@@ -18,24 +18,32 @@ from stagehold.sources.attempt_sources import is_incremental
 from stagehold.spec.pipeline import Stage
 
 
-def refuse_lost_ledger(request: RunRequest, ledger: Ledger, settings: Settings) -> None:
+def refuse_lost_ledger(
+    request: RunRequest, ledger: Ledger, settings: Settings, *, is_known: bool | None = None
+) -> None:
     """An attempt takes its lease before it writes to a table, so where the ledger knows no lease of the interval's
     regions, no log of their tables may know an attempt. The logs are looked at only then.
 
+    :param is_known: whether anything is on record of the interval or its leases, if somebody has looked.
     :raises LedgerLost: one does.
     :raises RecordsUnderName: a stage got a uid, and the ledger knows it by its name.
     """
     pipeline, interval = request.pipeline, request.interval
     for stage in pipeline.stages:
         _refuse_records_under_name(stage, request, ledger)
-    leases = [region_lease(pipeline.name, interval, region.name) for region in stage_regions(pipeline)]
-    if ledger.partitions.are_known(pipeline.name, interval) or ledger.leases.any_of(leases):
+    if _is_known(request, ledger) if is_known is None else is_known:
         return
     for stage in pipeline.stages:
         if stage.output.may_have_table:
             place = table_location(settings.lake_uri, pipeline.name, stage, interval)
             if newest_epoch(tokens_of(place.uri), place.cell):
                 raise LedgerLost(ledger.name, pipeline.name, interval, place.uri)
+
+
+def _is_known(request: RunRequest, ledger: Ledger) -> bool:
+    pipeline, interval = request.pipeline, request.interval
+    leases = [region_lease(pipeline.name, interval, region.name) for region in stage_regions(pipeline)]
+    return ledger.partitions.are_known(pipeline.name, interval) or bool(ledger.leases.known(leases))
 
 
 def _refuse_records_under_name(stage: Stage, request: RunRequest, ledger: Ledger) -> None:

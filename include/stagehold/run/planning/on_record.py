@@ -34,15 +34,15 @@ class OnRecord:
 
 def on_record(
     pipeline: Pipeline,
-    interval: str,
+    by_id: ById,
     ledger: Ledger,
     begins_with: BeginsWith | None = None,
     tied: frozenset[str] = frozenset(),
 ) -> OnRecord:
     """
+    :param by_id: the newest records of the interval.
     :param tied: ids of stages that take nothing over.
     """
-    by_id: ById = ledger.partitions.newest_of(pipeline.name, interval)
     waiting: Mapping[str, frozenset[int]] = {}
     if begins_with:
         by_id, waiting = begins_with.in_place_of(by_id, ledger, tied)

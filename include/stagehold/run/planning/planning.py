@@ -17,7 +17,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.keys.interval_key import times_of
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore, Waiver
+from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore, Waiver
 from stagehold.model.restore_choices import CodeChoice
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts
 from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, may_fall_back
@@ -41,7 +41,7 @@ from stagehold.plan.split.partition_counts import (
     with_counts,
 )
 from stagehold.plan.split.regions import Region, stage_regions, stored_with
-from stagehold.run.planning.acceptance import acceptances_for, all_waivers, by_stage, verdicts_of
+from stagehold.run.planning.acceptance import acceptances_for, by_stage, verdicts_of, with_production
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
 from stagehold.run.planning.shared_facts import SharedFacts
@@ -175,18 +175,20 @@ class IntervalView:
             restored=self.begins_with.positions(declared, settings) if self.begins_with else {},
             production=settings.production.lake_uri if settings.sandbox else None,
             project=settings.project,
-            times=times_of(self.request.interval, declared.schedule),
+            times=times_of(self.request.interval, declared.schedule) if _names_interval(declared) else None,
         )
 
     def _situation(self, judged: frozenset[str], wanted: Mapping[str, frozenset[int]]) -> Situation:
         request, pipeline, ledger, settings = self.request, self.pipeline, self.ledger, self.settings
         begins_with = self.begins_with
         tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
-        found = on_record(pipeline, request.interval, ledger, begins_with, tied)
-        words = all_waivers(pipeline.name, request.interval, ledger, settings)
+        recorded = self._shared.recorded(pipeline.name, request.interval, ledger)
+        found = on_record(pipeline, recorded.partitions, ledger, begins_with, tied)
+        words = with_production(pipeline.name, request.interval, recorded.waivers, settings)
         orders = _orders(request, pipeline, ledger, judged=judged, wanted=wanted)
         data = _data(request, found, begins_with.rescaled(pipeline, tied) if begins_with else {}, ledger)
-        said = _words(pipeline, request.interval, words, ledger, settings)
+        acceptances = acceptances_for(pipeline, request.interval, recorded.acceptances, settings)
+        said = _words(pipeline, words, acceptances, verdicts_of(pipeline, recorded.verdicts))
         earlier = earlier_states(pipeline, request.interval, KnownIntervals.of(ledger, settings), begins_with)
         return Situation(
             pipeline=pipeline,
@@ -207,6 +209,11 @@ class IntervalView:
             put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
             history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
         )
+
+
+def _names_interval(pipeline: Pipeline) -> bool:
+    """Whether a source has a place for each interval, so that somebody has to know when that begins."""
+    return any(stage.source.names_interval for stage in pipeline.stages if stage.source)
 
 
 def as_asked(known: Situation, request: RunRequest, forced: frozenset[str]) -> Situation:
@@ -335,12 +342,13 @@ def _orders(
 
 
 def _words(
-    pipeline: Pipeline, interval: str, words: Sequence[Waiver], ledger: Ledger, settings: Settings
+    pipeline: Pipeline,
+    words: Sequence[Waiver],
+    acceptances: Mapping[str, tuple[Acceptance, ...]],
+    verdicts: Mapping[str, ContentVerdicts],
 ) -> Mapping[str, StageWords]:
     now = datetime.now(UTC)
     waivers, ended = by_stage(pipeline, in_force(words, now)), by_stage(pipeline, no_longer_in_force(words, now))
-    acceptances = acceptances_for(pipeline, interval, ledger, settings)
-    verdicts = verdicts_of(pipeline, interval, ledger)
     return {
         stage.name: StageWords(
             acceptances=acceptances.get(stage.name, ()),

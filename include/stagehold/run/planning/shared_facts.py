@@ -1,9 +1,10 @@
-"""What a plan of many intervals looks at once, since it is the same for all of them: code, suites, declared reads, and
-the files of sources of which each interval reads all, in one place.
+"""What a plan of many intervals looks at once, since it is the same for all of them: code, suites, declared reads,
+the files of sources of which each interval reads all, in one place, and the ledger.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from stagehold.code.stage_code import code_fingerprint
 from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.store.location import lake_root
+from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.situation import StageFacts
+from stagehold.run.planning.interval_records import IntervalRecords, read_records
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.sources.declared_reads import declared_reads
@@ -24,8 +27,11 @@ class SharedFacts:
     object.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, ahead: Callable[[str], IntervalRecords] | None = None) -> None:
+        """:param ahead: what is on record of an interval, if that was read with others; else it is read whenever it is
+        asked for.
+        """
+        self._settings, self._ahead = settings, ahead
         self._known: dict[tuple[str, int], StageFacts] = {}
         self._splits: dict[tuple[str, int], tuple[str, ...]] = {}
 
@@ -39,6 +45,10 @@ class SharedFacts:
         if name not in self._splits:
             self._splits[name] = self._splits_of(stage, sources)
         return replace(known, splits=self._splits[name])
+
+    def recorded(self, pipeline: str, interval: str, ledger: Ledger) -> IntervalRecords:
+        """What is on record of an interval."""
+        return self._ahead(interval) if self._ahead else read_records(pipeline, [interval], ledger)[interval]
 
     def without_splits(self, stage: Stage, pipeline: Pipeline) -> StageFacts:
         """What is the same whatever there is of its source."""

@@ -177,7 +177,7 @@ def look(request: RunRequest, draw: Draw, ledger: Ledger) -> Iterator[ScrubTarge
     """A target for each stage of which partitions are drawn. Opens no data file."""
     request = in_its_form(request, ledger)
     pipeline = counted(request, ledger).pipeline
-    found = on_record(pipeline, request.interval, ledger)
+    found = on_record(pipeline, ledger.partitions.newest_of(pipeline.name, request.interval), ledger)
     regions = {stage: region for region in stage_regions(pipeline) for stage in region.stages}
     for stage in pipeline.stages:
         if stage.output.stored and stage.name in found.records:
