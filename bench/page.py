@@ -14,17 +14,13 @@ with 1 if a limit is missed: the headline within 1 s, an answer of the API withi
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +29,7 @@ sys.path[:0] = [str(HERE.parent / "include"), str(HERE.parent)]
 
 import httpx  # noqa: E402
 from worlds.half_done_runs import SAMPLE, airflow_server, data_is_there, make_runs, prepare, token  # noqa: E402
+from worlds.results import write_results  # noqa: E402
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -66,7 +63,7 @@ def main() -> int:
             answers = {name: _api(run, url) for name, run in runs.items()}
             pages = dict(_pages(runs, url, repetitions))
     measured = [{**answers[name], **pages[name]} for name in (SAMPLE, *SIZES)]
-    _write(measured, before, repetitions)
+    write_results(RESULTS, before, repetitions=repetitions, sizes=measured)
     return 0 if _report(measured) else 1
 
 
@@ -189,21 +186,6 @@ def _report(measured: Sequence[dict[str, Any]]) -> bool:
         kept = kept and one["bytes"] < ANSWER_BYTES and freeze <= FREEZE_MILLISECONDS
         kept = kept and set(one["poll_statuses"]) == {304}
     return kept
-
-
-def _write(measured: Sequence[dict[str, Any]], before: tuple[float, ...], repetitions: int) -> None:
-    facts = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": platform.platform(),
-        "cores": os.cpu_count(),
-        "load_before": before,
-        "load_after": os.getloadavg(),
-        "airflow": version("apache-airflow"),
-        "repetitions": repetitions,
-        "sizes": measured,
-    }
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -26,8 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
-from importlib.metadata import version
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -37,6 +35,7 @@ sys.path[:0] = [str(HERE.parent / "include"), str(HERE.parent)]
 
 import httpx  # noqa: E402
 from worlds.half_done_runs import airflow_server, data_is_there, make_runs, prepare, token  # noqa: E402
+from worlds.results import write_results  # noqa: E402
 
 RESULTS = HERE / "results" / "pages.json"
 FEW, MANY = 5, 500
@@ -68,7 +67,7 @@ def main() -> int:
     before = os.getloadavg()
     few = _apart(FEW, options.repetitions, "--large")
     many = _apart(MANY, options.repetitions)
-    _write(few, many, before, options.repetitions)
+    write_results(RESULTS, before, repetitions=options.repetitions, sizes=[few, many])
     return 0 if _report(few, many) else 1
 
 
@@ -277,21 +276,6 @@ def _report(few: dict[str, Any], many: dict[str, Any]) -> bool:
 
 def _median(timed: dict[str, Any]) -> float:
     return statistics.median(timed["seconds"])
-
-
-def _write(few: dict[str, Any], many: dict[str, Any], before: tuple[float, ...], repetitions: int) -> None:
-    facts = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": platform.platform(),
-        "cores": os.cpu_count(),
-        "load_before": before,
-        "load_after": os.getloadavg(),
-        "airflow": version("apache-airflow"),
-        "repetitions": repetitions,
-        "sizes": [few, many],
-    }
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 if __name__ == "__main__":
