@@ -175,7 +175,8 @@ def newest_intervals(pipelines: Sequence[Pipeline], ledger: Ledger) -> Mapping[s
         for pipeline in pipelines
         if (kept := found[pipeline.name]) and kept.runs is runs[pipeline.name] and kept.pipeline is pipeline
     }
-    return current | _read_newest([pipeline for pipeline in pipelines if pipeline.name not in current], runs, ledger)
+    missing = [pipeline for pipeline in pipelines if pipeline.name not in current]
+    return {**current, **_read_newest(missing, runs, ledger)}
 
 
 def _read_newest(
