@@ -76,7 +76,7 @@ def test_the_newest_earlier_interval_that_can_be_compared_with_gives_the_figures
     assert not lacking or found.lacking == lacking
 
 
-def test_every_figure_is_there_of_a_partition_that_has_all():
+def test_a_partition_with_all_facts_has_every_figure():
     found = earlier_figures([two(4, 0), two(8, 0), two(6, 0)], 2).of(0, NAMES)
     assert found == {
         **{"previous.rows": 4, "previous.mean_rows": 6, "previous.min_rows": 4, "previous.max_rows": 8},
@@ -85,7 +85,7 @@ def test_every_figure_is_there_of_a_partition_that_has_all():
     }
 
 
-def test_what_is_not_on_record_is_that_of_the_interval_before():
+def test_a_fact_that_is_not_on_record_comes_from_the_interval_before():
     adopted = earlier_figures([two(4, 5, seconds=None), two(8, 9)], 2)
     assert adopted.of(0, ["previous.rows", "previous.seconds"]) == {"previous.rows": 4, "previous.seconds": 4}
     released = earlier_figures([two(4, 5, state=RELEASED)], 2)
@@ -178,17 +178,17 @@ def test_random_histories_have_the_figures_that_duckdb_finds(intervals, partitio
         ("the_previous.rows", (), None),
     ],
 )
-def test_names_become_such_as_great_expectations_can_read(text, names, rewritten):
+def test_names_of_figures_become_names_that_great_expectations_can_read(text, names, rewritten):
     arguments = {"column": "previous.rows", "min_value": {"$PARAMETER": text}, "max_value": 3}
     assert figures_named(arguments).get("min_value", ()) == names
     assert as_identifiers(arguments) == {**arguments, "min_value": {"$PARAMETER": rewritten or text}}
 
 
-def test_what_is_no_text_names_nothing():
+def test_an_argument_that_is_no_text_names_no_figure():
     assert figures_named({"a": {"$PARAMETER": 3}, "b": [{"$PARAMETER": "previous.rows"}], "c": None}) == {}
 
 
-def test_figures_are_told_short():
+def test_figures_are_shown_with_few_digits():
     assert in_words({"previous.rows": 25, "previous.mean_rows": 24.0, "previous.seconds": 1.23456}) == (
         "previous.rows is 25 and previous.mean_rows is 24 and previous.seconds is 1.235"
     )

@@ -8,40 +8,28 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from great_expectations.expectations.registry import get_expectation_impl
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql.connect.dataframe import DataFrame
+from tests.gates.judged_waves import BETWEEN, COUNT, ROWS, SECONDS, between, of_content, staged, suite
 from tests.lake.stagehand import Stagehand
 
 from stagehold.errors import GateErrored, SuiteModuleUnusable
-from stagehold.gates.earlier_figures import COMPARED, COMPARING, EarlierFigures
-from stagehold.gates.judge import Measured, measure_and_judge, preload
-from stagehold.gates.suite import Expectation, Samples, Suite
+from stagehold.gates.judge import Measured, preload
+from stagehold.gates.suite import Expectation, Samples
 from stagehold.gates.suite_files import load_suite
 from stagehold.gates.verdicts import COUNTED, GateVerdict, observed, shown_of
-from stagehold.lake.measure import Content, StagedContent
+from stagehold.lake.measure import StagedContent
 from stagehold.lake.store.location import TableLocation
 from stagehold.model.records import Severity
 
 pytestmark = pytest.mark.spark
 
-BETWEEN, COUNT = "expect_column_values_to_be_between", "expect_table_row_count_to_be_between"
 UNIQUE = "expect_column_values_to_be_unique"
-ROWS = {4: [("a", 7), ("b", -2), ("c", -1)], 9: [("a", 1), ("a", None)], 11: []}
-SECONDS = 6.0
 
 
 @pytest.fixture
 def hand(spark, tmp_path):
     return Stagehand(spark, TableLocation("s", str(tmp_path), "cell", None), "name string, amount int")
-
-
-def suite(*expectations: Expectation) -> Suite:
-    return Suite("toy", expectations, "toy.yaml")
-
-
-def between(column: str, severity: Severity = Severity.CRITICAL, line: int = 0, **limits: object) -> Expectation:
-    return Expectation(BETWEEN, {"column": column, **limits}, severity, line=line)
 
 
 def judged(
@@ -50,16 +38,6 @@ def judged(
     given = ROWS if rows is None else rows
     gate = replace(suite(*expectations), parameters=parameters)
     return of_content(hand, staged(hand, given), sorted(given), gate)
-
-
-def staged(hand: Stagehand, rows: dict[int, Sequence[Any]]) -> StagedContent:
-    return StagedContent(hand.stage(rows), hand.schema)
-
-
-def of_content(hand: Stagehand, content: Content, partitions: Sequence[int], gate: Suite) -> Measured:
-    return measure_and_judge(
-        content.frame(hand.spark), content, partitions, gate, dict.fromkeys(partitions, SECONDS / 3)
-    )
 
 
 def test_every_partition_gets_a_verdict_of_every_expectation_with_what_it_saw(hand):
@@ -85,7 +63,7 @@ def test_every_partition_gets_a_verdict_of_every_expectation_with_what_it_saw(ha
     assert measured.verdicts[0].expectation == f"{BETWEEN}(amount, min_value=0, mostly=0.9)"
 
 
-def test_values_are_not_told_where_they_are_private(hand):
+def test_private_values_are_not_shown(hand):
     gate = replace(suite(between("amount", min_value=0)), samples=Samples(rows=0))
     assert of_content(hand, staged(hand, ROWS), sorted(ROWS), gate).verdicts[0].observed == "2 of 3 unexpected"
 
@@ -96,7 +74,7 @@ def sampled(hand: Stagehand, samples: Samples, *expectations: Expectation, wave:
     return of_content(hand, content, sorted(ROWS), gate).verdicts
 
 
-def test_rows_that_are_not_expected_are_told_by_their_keys(hand):
+def test_unexpected_rows_are_shown_by_their_keys(hand):
     keyed = Samples(rows=1, keys=("name",))
     first, *_ = sampled(hand, keyed, between("amount", min_value=0))
     assert first.observed == "2 of 3 unexpected, such as -2 (name=b)"
@@ -113,7 +91,7 @@ def test_rows_that_are_not_expected_are_told_by_their_keys(hand):
     assert mean.observed == str(4 / 3)  # which is about all rows
 
 
-def test_of_masked_columns_nothing_but_numbers_of_rows_is_told(hand):
+def test_of_masked_columns_only_counts_of_rows_are_shown(hand):
     masked = Samples(keys=("name",), mask=("amount",))
     said = sampled(
         hand,
@@ -135,12 +113,12 @@ def test_of_masked_columns_nothing_but_numbers_of_rows_is_told(hand):
 
 
 @pytest.mark.parametrize(("samples", "field"), [(Samples(keys=("nam",)), "keys"), (Samples(mask=("amont",)), "mask")])
-def test_a_column_of_samples_that_is_not_there_is_refused_before_anything_is_told(hand, samples, field):
+def test_a_column_of_samples_that_does_not_exist_is_refused_before_anything_is_shown(hand, samples, field):
     with pytest.raises(GateErrored, match=rf"toy.yaml:3: samples.{field}: there is no column .*allowed: name, amount"):
         sampled(hand, samples, between("amount", min_value=0))
 
 
-def test_what_cannot_be_judged_tells_no_value_of_a_masked_column(hand):
+def test_an_error_of_judging_shows_no_value_of_a_masked_column(hand):
     condition = {"row_condition": "cast(name as int) > 0", "condition_parser": "spark", "min_value": 1}
     wrong = Expectation(COUNT, condition)
     with pytest.raises(GateErrored) as told:
@@ -152,7 +130,7 @@ def test_what_cannot_be_judged_tells_no_value_of_a_masked_column(hand):
     assert "whose text is not shown: name masked" in str(hidden.value)
 
 
-def test_a_wave_without_any_row_is_judged_as_well(hand):
+def test_a_wave_without_rows_is_judged(hand):
     measured = judged(hand, Expectation(COUNT, {"min_value": 1}), rows={0: [], 1: []})
     assert [(one.partition, one.passed) for one in measured.verdicts] == [(0, False), (1, False)]
 
@@ -198,12 +176,12 @@ def test_facts_of_the_partition_itself_are_judged_under_names_that_no_column_has
         ),
     ],
 )
-def test_what_cannot_be_judged_is_an_error_that_says_where_it_stands(hand, expectation, problem):
+def test_an_expectation_that_cannot_be_judged_is_an_error_with_its_place(hand, expectation, problem):
     with pytest.raises(GateErrored, match=f"(?s)Suite toy cannot judge 1 of its expectations.*{problem}"):
         judged(hand, between("amount", min_value=-9), expectation)
 
 
-def test_all_that_cannot_be_judged_is_told_at_once(hand):
+def test_all_expectations_that_cannot_be_judged_are_told_at_once(hand):
     regex = Expectation("expect_column_values_to_match_regex", {"column": "name", "regex": "(("}, line=3)
     with pytest.raises(GateErrored) as raised:
         judged(hand, regex, between("amont", line=4, min_value=0), between("amount", line=5, min_valeu=1))
@@ -220,144 +198,6 @@ def test_a_parameter_of_the_suite_is_one_of_the_run(hand):
     assert [one.passed for one in measured.verdicts] == [True, True, False]
     with pytest.raises(GateErrored, match="No value found for \\$PARAMETER least"):
         judged(hand.at(epoch=2), Expectation(COUNT, limits))
-
-
-def of_earlier(rows: dict[int, float], lacking: str = "no earlier interval", **others: float) -> EarlierFigures:
-    known = {
-        number: {"previous.rows": count, **{f"previous.{name}": others[name] for name in others}}
-        for number, count in rows.items()
-    }
-    return EarlierFigures(known, lacking)
-
-
-def compared(hand: Stagehand, gate: Suite, rows: dict[int, Sequence[Any]]) -> list[tuple[int, bool, str]]:
-    measured = of_content(hand, staged(hand, rows), sorted(rows), gate)
-    return [(one.partition, one.passed, one.observed) for one in measured.verdicts]
-
-
-def within(fraction: float) -> dict[str, Any]:
-    low, high = f"previous.rows * {1 - fraction}", f"previous.rows * {1 + fraction}"
-    return {"min_value": {"$PARAMETER": low}, "max_value": {"$PARAMETER": high}}
-
-
-@pytest.mark.parametrize(
-    ("expectation", "seen"),
-    [
-        (between("partition(rows)", **within(0.2)), ("3", "2", "0")),
-        (Expectation("expect_column_sum_to_be_between", {"column": "partition(rows)", **within(0.2)}), ("3", "2", "0")),
-        (Expectation(COUNT, within(0.2)), ("3", "2", "0")),
-        (
-            Expectation("expect_column_unique_value_count_to_be_between", {"column": "amount", **within(0.2)}),
-            ("3", "1", "0"),
-        ),
-    ],
-)
-def test_a_partition_is_compared_with_itself_in_earlier_intervals(hand, expectation, seen):
-    gate = replace(suite(expectation), earlier=of_earlier({4: 3, 9: 4}))
-    assert compared(hand, gate, ROWS) == [
-        (4, True, f"{seen[0]}, where previous.rows is 3"),
-        (9, False, f"{seen[1]}, where previous.rows is 4"),
-        (11, True, "no earlier interval"),
-    ]
-
-
-def test_what_is_compared_stands_between_what_is_not(hand):
-    gate = suite(
-        Expectation(COUNT, {"max_value": {"$PARAMETER": "most"}}),
-        between("partition(rows)", max_value={"$PARAMETER": "previous.mean_rows + most"}),
-        Expectation(COUNT, {"min_value": {"$PARAMETER": "previous.rows"}}, Severity.WARNING),
-        between("amount", min_value=-9),
-    )
-    gate = replace(gate, earlier=of_earlier({4: 9, 9: 1, 11: 0}, mean_rows=1.5), parameters={"most": 1})
-    measured = of_content(hand, staged(hand, ROWS), sorted(ROWS), gate)
-    assert [one.passed for one in measured.verdicts] == [
-        *(False, False, True),
-        *(False, True, True),
-        *(False, True, True),
-        *(True, True, True),
-    ]
-    assert measured.verdicts[3].observed == "3, where previous.mean_rows is 1.5"
-    assert measured.verdicts[6].severity is Severity.WARNING
-
-
-def test_on_the_first_night_nothing_is_compared_and_other_problems_are_found(hand):
-    gate = suite(between("partition(rows)", **within(0.2)))
-    assert compared(hand, gate, ROWS) == [(number, True, "no earlier interval") for number in ROWS]
-    with pytest.raises(GateErrored, match="there is no column 'amont'"):
-        compared(hand.at(epoch=2), suite(between("partition(rows)", **within(1)), between("amont")), ROWS)
-
-
-@pytest.mark.parametrize(
-    ("expectation", "problem"),
-    [
-        (
-            Expectation(COUNT, {"max_value": {"$PARAMETER": "1 / previous.rows"}}, line=5),
-            "toy.yaml:5: .*division by zero",
-        ),
-        (
-            between("partition(rows)", max_value={"$PARAMETER": "previous.rows +"}, line=5),
-            "toy.yaml:5: .*Parse Failure",
-        ),
-        (between("partition(rows)", most={"$PARAMETER": "previous.rows"}, line=5), "toy.yaml:5: .*most: extra fields"),
-    ],
-)
-def test_what_cannot_be_compared_is_an_error_of_the_suite(hand, expectation, problem):
-    with pytest.raises(GateErrored, match=problem):
-        compared(hand, replace(suite(expectation), earlier=of_earlier({4: 0, 9: 1, 11: 2})), ROWS)
-
-
-def test_a_hundred_partitions_that_were_all_different_are_compared_in_as_many_queries_as_three(hand, monkeypatch):
-    """But for figures of the partitions themselves, which are no rows of Spark's."""
-    asked: list[object] = []
-    collect = DataFrame.collect
-    monkeypatch.setattr(DataFrame, "collect", lambda frame: asked.append(frame) or collect(frame))
-    counts = []
-    for number in (3, 100):
-        rows = {partition: [("a", one) for one in range(partition % 3)] for partition in range(number)}
-        most = {"max_value": {"$PARAMETER": "previous.rows"}}
-        gate = suite(
-            Expectation(COUNT, most),
-            Expectation("expect_column_max_to_be_between", {"column": "amount", **most}),
-            Expectation(
-                "expect_column_median_to_be_between",
-                {"column": "amount", "row_condition": "amount > 0", "condition_parser": "spark", **most},
-            ),
-            between("amount", min_value=0),
-        )
-        content, before = staged(hand.at(epoch=number), rows), len(asked)
-        earlier = of_earlier({partition: partition for partition in rows})
-        measured = of_content(hand, content, sorted(rows), replace(gate, earlier=earlier))
-        counts.append(len(asked) - before)
-        assert [one.passed for one in measured.verdicts[:number]] == [part % 3 <= part for part in range(number)]
-    assert counts[0] == counts[1]
-
-
-def test_a_hundred_figures_of_partitions_are_compared_in_a_few_queries(hand):
-    rows = {partition: [("a", 1)] * (partition % 4) for partition in range(120)}
-    earlier = of_earlier({partition: partition % 60 for partition in rows})
-    found = compared(hand, replace(suite(between("partition(rows)", **within(0))), earlier=earlier), rows)
-    assert found == [(part, part % 4 == part % 60, f"{part % 4}, where previous.rows is {part % 60}") for part in rows]
-
-
-def test_what_may_be_compared_asks_the_same_whatever_its_bounds_are(hand):
-    from stagehold.gates.engine.asked_partitions import AskedPartitions
-    from stagehold.gates.engine.grouped_frame import GroupedFrame
-    from stagehold.gates.engine.metrics import engine_of
-
-    engine = engine_of(GroupedFrame(AskedPartitions("_partition", (4,)), hand.frame(ROWS)))
-    for name in COMPARING:
-        kind = get_expectation_impl(name)
-        bounds = [one for one in COMPARED if one in kind.__fields__]
-        column = {"column": "amount"} if "column" in kind.__fields__ else {}
-        asked = [
-            kind(**column, **dict.fromkeys(bounds, value))
-            .get_validation_dependencies(engine, {})
-            .get_metric_configurations()
-            for value in (0, 1)
-        ]
-        first, second = ([metric.id for metric in some] for some in asked)
-        assert bounds
-        assert first == second
 
 
 BROKEN = [
@@ -398,12 +238,6 @@ def test_a_server_that_is_gone_is_not_the_suites_fault(hand, monkeypatch):
         of_content(hand, content, sorted(ROWS), suite(Expectation(COUNT, {"min_value": 1})))
 
 
-def test_all_that_cannot_be_judged_is_named_at_once(hand):
-    with pytest.raises(GateErrored) as raised:
-        judged(hand, between("amont", min_value=0), between("nome", min_value=0))
-    assert len(raised.value.problems) == 2
-
-
 def test_a_column_that_should_be_there_and_is_not_fails(hand):
     measured = judged(hand, Expectation("expect_column_to_exist", {"column": "gone"}))
     assert [one.passed for one in measured.verdicts] == [False, False, False]
@@ -427,11 +261,11 @@ def test_a_column_that_should_be_there_and_is_not_fails(hand):
         ({}, ""),
     ],
 )
-def test_what_was_seen_is_told_in_a_few_words(result, text):
+def test_a_result_is_shown_in_a_few_words(result, text):
     assert observed(result) == text
 
 
-def test_what_is_private_is_not_among_them():
+def test_those_words_have_no_private_values():
     told = {"unexpected_count": 2, "partial_unexpected_list": ["x", "y"]}
     own = between("amount")
     assert observed(shown_of(own, told, Samples(rows=0))) == "2 unexpected"

@@ -47,7 +47,7 @@ def suite(folder: Path, expectations: list[dict], **fields: object):
         ({"meta": {"stagehold": {"on_fail": "quarantine"}}}, None, "warning", True),
     ],
 )
-def test_consequences(tmp_path, fields, of_suite, severity, sets_aside):
+def test_on_fail_and_severity_say_what_follows(tmp_path, fields, of_suite, severity, sets_aside):
     said = {"on_fail": of_suite} if of_suite else {}
     (one,) = suite(tmp_path, [{"type": NULLS, **fields}], **said).expectations
     assert (one.severity, one.sets_aside) == (severity, sets_aside)
@@ -65,7 +65,7 @@ def test_consequences(tmp_path, fields, of_suite, severity, sets_aside):
         ("100%", 10, 10, True),
     ],
 )
-def test_limits(tmp_path, limit, rows, of_all, allowed):
+def test_a_limit_allows_a_number_of_rows_or_a_share(tmp_path, limit, rows, of_all, allowed):
     found = suite(tmp_path, [{"type": NULLS}], on_fail="quarantine", max_quarantined=limit).max_quarantined
     assert isinstance(found, RowLimit)
     assert found.allows(rows, of_all) is allowed
@@ -92,13 +92,13 @@ def test_limits(tmp_path, limit, rows, of_all, allowed):
         ({}, {"max_quarantined": True}, "max_quarantined: got True"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_is_allowed(tmp_path, fields, of_suite, problem):
+def test_a_problem_is_named_with_what_is_allowed(tmp_path, fields, of_suite, problem):
     with pytest.raises(InvalidSpec) as raised:
         suite(tmp_path, [{"type": NULLS, **fields}], **of_suite)
     assert problem in str(raised.value)
 
 
-def test_only_what_rows_are_set_aside_by_changes_what_is_computed(tmp_path):
+def test_only_expectations_that_set_rows_aside_change_what_is_computed(tmp_path):
     plain, other = [{"type": NULLS}], [{"type": NULLS}, {"type": MEAN}]
     aside = [{"type": NULLS, "on_fail": "quarantine"}]
     assert suite(tmp_path, plain).quarantine == suite(tmp_path, other).quarantine == ""
@@ -123,7 +123,7 @@ def test_only_what_rows_are_set_aside_by_changes_what_is_computed(tmp_path):
         ({"meta": {"stagehold": {"scope": "no"}}}, "scope: got 'no'"),
     ],
 )
-def test_what_cannot_be_said_of_a_whole_stage_is_refused_where_it_stands(tmp_path, fields, problem):
+def test_a_fact_of_one_partition_is_refused_in_an_expectation_about_a_stage(tmp_path, fields, problem):
     with pytest.raises(InvalidSpec) as refused:
         suite(tmp_path, [{"type": NULLS, **fields}])
     assert problem in str(refused.value)

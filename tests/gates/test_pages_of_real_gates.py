@@ -67,7 +67,7 @@ def recorded(verdicts: tuple[GateVerdict, ...]) -> list[GateResult]:
     ]
 
 
-def test_every_verdict_is_told_in_great_expectations_words(hand):
+def test_every_verdict_is_shown_in_great_expectations_words(hand):
     results = recorded(judged(hand, *ASKED, least=0).verdicts)
     site = site_of("toy", "2024-01-01", {"stage": results}, {})
     assert sum(len(page.partitions) for page in site.pages) == len(ROWS)

@@ -63,7 +63,7 @@ def pages(*results: list[GateResult], waived: tuple[int, ...] = ()) -> list[tupl
         pytest.param([], (), [], id="nothing was judged"),
     ],
 )
-def test_partitions_of_which_all_says_the_same_have_one_page(results, waived, expected):
+def test_partitions_with_the_same_verdicts_share_a_page(results, waived, expected):
     assert pages(*results, waived=waived) == expected
 
 
@@ -79,7 +79,7 @@ def test_stages_share_the_numbers_of_their_pages():
     assert [(one.stage, one.file) for one in site.pages] == [("a", "0.html"), ("b", "1.html")]
 
 
-def test_of_very_many_kinds_the_worst_have_pages_and_the_others_are_named():
+def test_if_there_are_too_many_pages_the_worst_are_made_and_the_others_are_named():
     results = [
         gate_result(partition, passed=number != partition, expectation=f"expect {number}")
         for partition in range(MOST_PAGES + 5)

@@ -54,7 +54,7 @@ def pipeline(folder: Path, own: dict[str, Any], reader: dict[str, Any], **fields
         ({"co_location": "one"}, {}, "reader, which reads it in the same task,"),
     ],
 )
-def test_refused_with_file_line_and_field(tmp_path, own, fields, problem):
+def test_a_stage_that_cannot_be_judged_as_a_whole_is_refused_with_file_line_and_field(tmp_path, own, fields, problem):
     reader = {"co_location": "one"} if "co_location" in own else {}
     found = pipeline(tmp_path, own, reader, **fields)
     with pytest.raises(InvalidSpec) as refused:
@@ -63,7 +63,7 @@ def test_refused_with_file_line_and_field(tmp_path, own, fields, problem):
     assert "stage made of" in str(refused.value)
 
 
-def test_all_else_is_let(tmp_path):
+def test_all_other_stages_may_be_judged_as_a_whole(tmp_path):
     found = pipeline(tmp_path, {}, {})
     check_scope(SUITE, found.stage("made"), found)
     strict = pipeline(tmp_path, {}, {}, failover="full")

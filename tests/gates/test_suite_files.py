@@ -64,7 +64,7 @@ def test_a_suite_is_read(written, read):
         ("{}", Samples()),
     ],
 )
-def test_what_is_shown_of_rows_is_a_switch_or_fields(written, read, given, samples):
+def test_samples_are_a_switch_or_fields(written, read, given, samples):
     suite = read(written(f"samples: {given}\n{GOOD}"))
     assert suite.samples == samples
     assert suite.place_of_samples.endswith(":1")
@@ -108,7 +108,7 @@ def test_a_wrong_field_of_samples_is_refused_by_its_place(written, given, proble
         ("expect_column_mean_to_be_between", {"column": "partition(rows)"}, ()),
     ],
 )
-def test_what_may_have_values_of_a_masked_column_is_known_by_what_it_names(kind, kwargs, hidden):
+def test_an_expectation_that_names_a_masked_column_may_have_its_values(kind, kwargs, hidden):
     assert Samples(mask=("email", "person.phone")).hides(Expectation(kind, kwargs)) == hidden
 
 
@@ -206,7 +206,7 @@ def test_figures_of_earlier_intervals_may_be_named_where_they_cost_no_more_queri
     assert str(suite.expectations[1]) == "expect_table_row_count_to_equal(value=previous.rows)"
 
 
-def test_a_suite_has_an_end(written, read):
+def test_a_suite_has_at_most_a_thousand_expectations(written, read):
     one = "  - {type: expect_table_row_count_to_equal, value: 1}\n"
     assert len(read(written("suite: long\nexpectations:\n" + 1000 * one)).expectations) == 1000
     with pytest.raises(InvalidSpec, match="got 1001 expectations; allowed: at most 1000"):
@@ -219,14 +219,14 @@ def test_all_problems_are_listed(written, read):
     assert len(raised.value.problems) == 2
 
 
-def test_a_file_that_is_not_there_or_empty_is_a_problem_too(tmp_path, written, read):
+def test_a_missing_or_empty_file_is_a_problem(tmp_path, written, read):
     with pytest.raises(InvalidSpec, match=r"gone\.yaml"):
         read(tmp_path / "gone.yaml")
     with pytest.raises(InvalidSpec, match="got nothing"):
         read(written(""))
 
 
-def test_fingerprints_are_those_that_they_always_were(written, read):
+def test_fingerprints_are_the_same_in_all_versions(written, read):
     """Another text here has everybody's partitions judged again, or computed, where rows are set aside."""
     assert read(written(GOOD)).fingerprint == "4f3df7f4fedfcec9"
     aside = read(written(GOOD + "on_fail: quarantine\nmax_quarantined: 1%\n"))
@@ -334,13 +334,13 @@ def test_a_suite_of_python_is_what_its_code_makes(tmp_path):
     ("code", "problem"),
     [("def orders(): raise ValueError('no')", "ValueError: no"), ("others = 1", "has no attribute 'orders'")],
 )
-def test_python_that_makes_no_suite_is_an_error_of_it(tmp_path, code, problem):
+def test_python_that_makes_no_suite_is_an_error_of_the_suite(tmp_path, code, problem):
     (tmp_path / "checks.py").write_text(code)
     with pytest.raises(InvalidSpec, match=problem):
         find_suite("checks:orders", tmp_path, tmp_path)
 
 
-def test_expectations_of_modules_of_the_project_are_taken_as_they_are(written, read, tmp_path):
+def test_expectations_of_the_projects_modules_are_accepted_unseen(written, read, tmp_path):
     (tmp_path / "checks.py").write_text(PYTHON)
     text = GOOD.replace("suite: toy", "suite: toy\nmodules: [checks]").replace("values_to_be_between, c", "of_mine, c")
     suite = read(written(text))

@@ -85,12 +85,12 @@ def test_a_page_says_what_great_expectations_says(page):
         assert part in text
 
 
-def test_what_it_does_not_know_is_told_all_the_same(page):
+def test_an_expectation_that_great_expectations_does_not_know_has_a_line_of_ours(page):
     assert "expect_something_of_our_own(&lt;b&gt;own&lt;/b&gt;)<td>not met (info)" in page
     assert "expect_column_to_exist(old)<td>not met (critical)<td>3 nulls" in page
 
 
-def test_texts_of_data_suites_and_people_are_no_markup_and_are_shown_as_they_are(page):
+def test_texts_of_data_suites_and_people_are_escaped(page):
     for text in ("value", "column", "regex", "set", "seen", "found", "own", "reason"):
         assert f"&lt;b&gt;{text}&lt;" in page
         assert f"<b>{text}" not in page
@@ -112,7 +112,7 @@ def test_writing_again_takes_the_place_of_what_was_there(lake, site):
     assert {*files.names()} == {"index.html", "0.html"}
 
 
-def test_pages_of_one_interval_are_found_there_alone(lake):
+def test_the_pages_of_an_interval_are_not_those_of_another(lake):
     assert have_docs(str(lake), "sales", "2024-01-01")
     assert not have_docs(str(lake), "sales", "2024-01-02")
     assert (read_page("index.html", str(lake), "sales", "2024-01-01") or b"").startswith(b"<!DOCTYPE html>")

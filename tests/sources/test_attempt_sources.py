@@ -49,7 +49,7 @@ def folder(tmp_path):
     ],
     ids=lambda given: given["kind"] if isinstance(given, dict) else "",
 )
-def test_fingerprints_are_those_that_they_always_were(fields, fingerprint):
+def test_fingerprints_are_the_same_in_all_versions(fields, fingerprint):
     """Another text here has everybody's data computed again."""
     file = SourceFile("/lake/raw/day=1/a.parquet", 12, "v1", (("country", "de"), ("city", None)))
     columns, mixed = [FolderColumn("day", "int")], MixedColumns((file.path,), (("a", "bigint"),), ("a",))

@@ -11,14 +11,16 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
 
-INTERVALS = 7  # the newest ones before that which is judged
+INTERVALS = 7  # the newest ones before the interval that is judged
 PARAMETER = "$PARAMETER"
 PREFIX = "previous."
 
 Amounts = Sequence[float]  # of one partition, by interval, the newest first
 MEASURES: Mapping[str, Callable[[PartitionRecord], float | None]] = {
     "rows": lambda record: record.rows,
-    "bytes": lambda record: None if record.state is PartitionState.RELEASED else record.bytes,  # it lists no files
+    "bytes": lambda record: (
+        None if record.state is PartitionState.RELEASED else record.bytes
+    ),  # a released partition lists no files
     "seconds": lambda record: record.seconds,
 }
 SUMMARIES: Mapping[str, Callable[[Amounts], float]] = {
@@ -29,8 +31,8 @@ SUMMARIES: Mapping[str, Callable[[Amounts], float]] = {
 }
 NAMES = tuple(f"{PREFIX}{summary}{measure}" for summary in SUMMARIES for measure in MEASURES)
 
-# Great Expectations compares these arguments with what it found, and asks Spark the same whatever they are. A query
-# that has them in it would have to be asked once for each partition.
+# Great Expectations compares these arguments with its result, and its query does not depend on them. A query that has
+# them in it would have to be asked once for each partition.
 COMPARED = ("min_value", "max_value", "value")
 COMPARING = (
     "expect_column_max_to_be_between",
@@ -47,31 +49,31 @@ COMPARING = (
 )
 
 _NAMED = re.compile(rf"(?<![\w.$]){re.escape(PREFIX)}([\w.]*)")
-_IDENTIFIER = "previous$"  # Great Expectations' arithmetic knows `$` in names, and no dot; parameters are not called so
+_IDENTIFIER = "previous$"  # Great Expectations' arithmetic knows `$` in names, and no dot; no parameter has such a name
 
 
 @dataclass(frozen=True)
 class EarlierFigures:
     """The figures of one stage: what is ``known`` of each partition, by the names of `NAMES`; ``lacking`` says why
-    others are not there.
+    other figures are missing.
     """
 
     known: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     lacking: str = "no earlier interval"
 
     def of(self, partition: int, names: Sequence[str]) -> Mapping[str, float] | None:
-        """The figures of a partition by these names; None if any of them is not known."""
+        """The figures of a partition by these names; None if any of them is unknown."""
         found = self.known.get(partition, {})
         return {name: found[name] for name in names} if all(name in found for name in names) else None
 
 
 def earlier_figures(intervals: Sequence[Sequence[PartitionRecord]], partitions: int) -> EarlierFigures:
-    """What there is to compare a stage with that is cut into ``partitions``.
+    """The figures that a stage with ``partitions`` partitions is compared with.
 
-    An interval counts if it is cut alike, since otherwise a partition's number means other rows; and of it those
-    partitions whose newest record has passed its gate.
+    An interval counts if it has as many partitions, since otherwise a partition's number means other rows. Of that
+    interval those partitions count whose newest record has passed its gate.
 
-    :param intervals: the newest records of all its partitions, for each earlier interval, the newest interval first.
+    :param intervals: the newest records of all partitions, for each earlier interval, the newest interval first.
     """
     alike = [records for records in intervals if _is_cut_into(partitions, records)]
     if not alike:
@@ -85,14 +87,16 @@ def earlier_figures(intervals: Sequence[Sequence[PartitionRecord]], partitions: 
 
 
 def figures_named(arguments: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
-    """The figures that each argument of an expectation is computed from, known or not; none of those that name none."""
+    """The figures that each argument of an expectation is computed from, known or not; arguments that name no figures
+    are left out.
+    """
     texts = {name: _parameter(value) for name, value in arguments.items()}
     named = {name: tuple(match[0] for match in _NAMED.finditer(text)) for name, text in texts.items()}
     return {name: found for name, found in named.items() if found}
 
 
 def as_identifiers(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments in which figures are called by names that Great Expectations can read: those of `identified`."""
+    """The arguments with figures under names that Great Expectations can read, as `identified` makes them."""
     found = {
         name: {PARAMETER: _NAMED.sub(lambda match: _IDENTIFIER + match[1], _parameter(arguments[name]))}
         for name in figures_named(arguments)
@@ -105,12 +109,14 @@ def identified(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def in_words(figures: Mapping[str, float]) -> str:
-    """Figures for somebody who wonders what a bound was."""
+    """The figures as a text that explains a bound."""
     return " and ".join(f"{name} is {shortened(value)}" for name, value in figures.items())
 
 
 def _is_cut_into(partitions: int, records: Sequence[PartitionRecord]) -> bool:
-    """Whether the interval has all of so many partitions, and none that an earlier cut of the same interval left."""
+    """Whether the interval has all of so many partitions, and none that an earlier division of the same interval left
+    behind.
+    """
     keys = (ComputeKey.parse(record.compute_key) for record in records)
     alike = len({key.settings if key else None for key in keys}) == 1
     return alike and {record.partition for record in records} == set(range(partitions))

@@ -1,5 +1,5 @@
-"""Measures a staged wave and has it judged by its gate, in few queries however many partitions it has; and takes rows
-out of staged partitions that expectations do not expect.
+"""Measures a staged wave and has its gate judge it, in few queries however many partitions there are; and takes
+unexpected rows out of staged partitions.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from stagehold.gates.engine.judging import Judged, Variant
 
 TO_EXIST = "expect_column_to_exist"
-LONGEST = 300  # letters of a problem
-BETWEEN_EXPECTATIONS = "; "  # which one row does not meet
-CAUSE = re.compile(r"Caused by: |\[[A-Z_.]+\] ")  # how a line begins that says it
+LONGEST = 300  # characters of a problem
+BETWEEN_EXPECTATIONS = "; "  # between the names of those that one row does not meet
+CAUSE = re.compile(r"Caused by: |\[[A-Z_.]+\] ")  # how a line begins that says the cause
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A wave's partitions, and what their gate says of them."""
+    """The metrics of a wave's partitions, and the verdicts of their gate."""
 
     metrics: tuple[PartitionMetrics, ...]
     verdicts: tuple[GateVerdict, ...] = ()
@@ -56,12 +56,12 @@ def preload() -> threading.Thread:
 def measure_and_judge(
     rows: DataFrame, content: Content, partitions: Sequence[int], suite: Suite, seconds: Mapping[int, float]
 ) -> Measured:
-    """Metrics of each of ``partitions``, in that order, and a verdict of each expectation for each of them.
+    """Metrics of each of ``partitions``, in that order, and the verdict of each expectation on each of them.
 
-    :param rows: those of the content, as its `frame` gives them.
-    :param seconds: that it took to compute each of them.
-    :raises GateErrored: an expectation cannot be judged, such as one of a column that is not there.
-    :raises SuiteModuleUnusable: a module that defines some cannot be imported.
+    :param rows: the content's rows, as its `frame` gives them.
+    :param seconds: that it took to compute each partition.
+    :raises GateErrored: an expectation cannot be judged, for example because its column is missing.
+    :raises SuiteModuleUnusable: a module that defines expectations cannot be imported.
     """
     _great_expectations()
     _import_modules(suite)
@@ -92,10 +92,10 @@ def measure_and_judge(
 
 
 def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
-    """What each expectation says of all rows of some content, as if they were one partition: `WHOLE`.
+    """The verdict of each expectation on all rows of some content, as if they were one partition: `WHOLE`.
 
-    :raises GateErrored: likewise.
-    :raises SuiteModuleUnusable: likewise.
+    :raises GateErrored: an expectation cannot be judged.
+    :raises SuiteModuleUnusable: a module that defines expectations cannot be imported.
     """
     _great_expectations()
     _import_modules(suite)
@@ -116,7 +116,7 @@ def _import_modules(suite: Suite) -> None:
     for module in suite.modules:
         try:
             importlib.import_module(module)
-        except (Exception, SystemExit) as error:  # somebody's code
+        except (Exception, SystemExit) as error:  # the project's code may raise anything
             said = [line.strip() for line in str(error).splitlines() if line.strip()]
             cause = ": ".join((type(error).__name__, *said[-1:]))
             raise SuiteModuleUnusable(suite.name, suite.place_of_module(module), module, cause) from error
@@ -153,8 +153,8 @@ def _judged(
 def _with_rows(
     frame: GroupedFrame, own: Expectation, asked: TheirExpectation, judged: Sequence[Judged], suite: Suite
 ) -> Sequence[Judged]:
-    """The same with some of the rows that were not expected, by the keys that the suite names: one more query for an
-    expectation that fails somewhere.
+    """The same results, with some of the unexpected rows by the keys that the suite names. This is one more query for
+    each expectation that fails somewhere.
     """
     from stagehold.gates.engine.judging import NotOfRows, sampled_rows
 
@@ -174,14 +174,16 @@ def _with_rows(
 
 
 def _why_unjudged(own: Expectation, suite: Suite, why: Exception) -> str:
-    """What Spark says of a row that it cannot judge has values of it."""
+    """Why an expectation could not be judged. Spark's message about a row has the row's values in it, so it is hidden
+    where columns are masked.
+    """
     hidden = suite.samples.hides(own)
     said = f"{type(why).__name__}, whose text is not shown: {', '.join(hidden)} masked" if hidden else _said(why)
     return _located(own, suite, said)
 
 
 def _require_sampled(suite: Suite, frame: GroupedFrame) -> None:
-    """A column that is not there would be shown by its right name.
+    """Check that columns of the samples exist: a masked column with a misspelt name would be shown.
 
     :raises GateErrored: the suite's samples name columns that the data does not have.
     """
@@ -199,8 +201,8 @@ def _require_sampled(suite: Suite, frame: GroupedFrame) -> None:
 def _in_their_words(
     frame: GroupedFrame, expectations: Mapping[int, Expectation], suite: Suite
 ) -> tuple[dict[int, TheirExpectation], dict[int, Sequence[Variant]], dict[int, Sequence[str]]]:
-    """Expectations that are the same for all partitions, variants of those that compare with earlier intervals, and
-    what is wrong with others.
+    """Expectations that are the same for all partitions; variants of those that compare with earlier intervals; and the
+    problems of those that cannot be judged.
     """
     alike: dict[int, TheirExpectation] = {}
     variants: dict[int, Sequence[Variant]] = {}
@@ -222,14 +224,16 @@ def _in_their_words(
 def _asked_along(
     variants: Mapping[int, Sequence[Variant]], expectations: Mapping[int, Expectation]
 ) -> Mapping[int, TheirExpectation]:
-    """A variant of each expectation, so that all aggregates are one query. Figures of partitions cost nothing to ask
-    again.
+    """A variant of each expectation, so that all aggregates are one query. Figures of partitions are left out, since
+    they cost nothing to ask again.
     """
     return {at: own[0][0] for at, own in variants.items() if own and not expectations[at].is_of_figures}
 
 
 def _variants(own: Expectation, suite: Suite, frame: GroupedFrame) -> Sequence[Variant]:
-    """A variant for each set of figures of earlier intervals; none of partitions of which they are not known."""
+    """A variant for each distinct set of figures of earlier intervals, with its partitions. Partitions whose figures
+    are not known are in none.
+    """
     alike: dict[tuple[float, ...], list[int]] = {}
     for number in frame.partitions.numbers:
         figures = suite.earlier.of(number, own.earlier_figures)
@@ -242,7 +246,7 @@ def _variants(own: Expectation, suite: Suite, frame: GroupedFrame) -> Sequence[V
 
 
 def _figures(spark: SparkSession, known: Sequence[tuple[int, int, int]], seconds: Mapping[int, float]) -> GroupedFrame:
-    """What is known of each partition without looking at its rows, as a frame of one row for each."""
+    """What is known of each partition without looking at its rows, as a frame with one row for each."""
     from stagehold.gates.engine.asked_partitions import AskedPartitions
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
@@ -260,7 +264,7 @@ def _require_columns(expectation: Expectation, suite: Suite, frame: GroupedFrame
 
 
 def _require_a_query(own: Expectation, asked: TheirExpectation, suite: Suite, frame: GroupedFrame) -> None:
-    """Great Expectations has Spark carry out whatever is written there."""
+    """Refuse SQL that is more than a query: Great Expectations has Spark carry out whatever is written there."""
     from stagehold.gates.engine.judging import sql_problem
 
     problem = sql_problem(asked, frame.sparkSession)
@@ -269,7 +273,7 @@ def _require_a_query(own: Expectation, asked: TheirExpectation, suite: Suite, fr
 
 
 def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
-    """Columns that the expectation names and that are not there, in words."""
+    """A text for each column that the expectation names and that the frame does not have."""
     there = frame.columns
     for name in expectation.columns:
         if expectation.type != TO_EXIST and name not in there and name.partition(".")[0] not in there:
@@ -278,10 +282,10 @@ def _unknown(expectation: Expectation, frame: GroupedFrame) -> Iterator[str]:
 
 
 def as_theirs(expectation: Expectation, suite: Suite, figures: Mapping[str, float] | None = None) -> TheirExpectation:
-    """The expectation as Great Expectations has it.
+    """The expectation as an object of Great Expectations.
 
-    :param figures: those of earlier intervals that it names.
-    :raises GateErrored: Great Expectations does not take its arguments.
+    :param figures: the figures of earlier intervals that the expectation names.
+    :raises GateErrored: Great Expectations refuses its arguments.
     """
     from great_expectations.compatibility.pydantic import ValidationError
     from great_expectations.core.suite_parameters import build_suite_parameters
@@ -307,7 +311,7 @@ def _located(expectation: Expectation, suite: Suite, problem: str) -> str:
 
 
 def _said(error: Exception) -> str:
-    """What an error says that is new, short enough for an error that may have many."""
+    """The line of an error's text that says the cause, cut to a length of which an error may have many."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if CAUSE.match(line)]
     return (causes or lines or [type(error).__name__])[0][:LONGEST]
@@ -315,11 +319,11 @@ def _said(error: Exception) -> str:
 
 @cache
 def _great_expectations() -> Any:
-    """Import Great Expectations. What it has made stays, and is not looked through for garbage, which would take a
-    second of the end alone.
+    """Import Great Expectations. Its objects stay until the process ends, so they are kept out of garbage collection,
+    which would take a second at the end alone.
     """
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    # it tells the task's log what it registers at import, and what it registers again
+    # it writes to the task's log what it registers at import, and what it registers again
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     import great_expectations.expectations.core
 
@@ -359,7 +363,7 @@ def split_rows(frame: DataFrame, unmet: Sequence[Unmet], suite: Suite) -> SplitR
 
 
 def _blamed(frame: DataFrame, unmet: Unmet, suite: Suite) -> DataFrame:
-    """The columns that tell the rows which are not expected, and why."""
+    """The unexpected rows, as the columns that identify a row and the expectation that it does not meet."""
     from pyspark.sql import functions as F
 
     from stagehold.gates.engine.asked_partitions import AskedPartitions

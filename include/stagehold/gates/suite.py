@@ -18,18 +18,18 @@ from stagehold.plan.split.regions import sources_within, stage_regions
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 
-# Facts of a partition itself, judged like a column of which it has one value. No column can be called so.
+# Facts of a partition itself. Each is judged like a column with one value. No column can have such a name.
 FIGURES = ("partition(rows)", "partition(bytes)", "partition(seconds)")
-OF_TABLES = "expect_table_"  # how expectations are called that see no value of a row
+OF_TABLES = "expect_table_"  # how names of expectations begin that see no value of a row
 DOMAIN = ("column", "column_A", "column_B", "column_list")  # the arguments that name columns
 
 
 class OnFail(StrEnum):
     """What becomes of a partition that does not meet an expectation."""
 
-    BLOCK = "block"  # nobody reads it
-    WARN = "warn"  # it is told
-    QUARANTINE = "quarantine"  # the rows that are not expected are set aside, and the others published
+    BLOCK = "block"  # nobody reads the partition
+    WARN = "warn"  # people are told, and the partition is published
+    QUARANTINE = "quarantine"  # unexpected rows are set aside, and the others are published
 
 
 class Scope(StrEnum):
@@ -41,7 +41,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class RowLimit:
-    """How many of a partition's rows may be set aside: so many, or so many of a hundred."""
+    """How many of a partition's rows may be set aside: a number of rows, or a percentage."""
 
     amount: float
     of_hundred: bool = False
@@ -58,8 +58,8 @@ MOST_ROWS = 20  # of a partition that a verdict shows
 
 @dataclass(frozen=True)
 class Samples:
-    """What verdicts show of what was not expected: at most so many ``rows`` of a partition, each with the columns that
-    are its ``keys``; of columns that are ``mask``ed nothing but how many of their values are not expected.
+    """What verdicts show of unexpected values: at most ``rows`` rows of a partition, each with the columns that are its
+    ``keys``. Of columns that are ``mask``ed they show only how many values are unexpected.
     """
 
     rows: int = MOST_ROWS
@@ -67,8 +67,8 @@ class Samples:
     mask: tuple[str, ...] = ()
 
     def hides(self, expectation: Expectation) -> tuple[str, ...]:
-        """The masked columns that what an expectation sees may have values of: those that it names anywhere, or all of
-        them if nobody can say of which columns it is, as of a query.
+        """The masked columns whose values the result of an expectation may have: those that the expectation names
+        anywhere, or all of them if nobody can say which columns it reads, as of a query.
         """
         if not self.mask or expectation.is_of_figures:
             return ()
@@ -78,7 +78,7 @@ class Samples:
 
 
 def within_one(one: str, other: str) -> bool:
-    """Whether one of two columns is the other, or a part of it; Spark has no case in names."""
+    """Whether one of two columns is the other, or a part of it. Spark ignores case in names."""
     long, short = sorted((one.lower(), other.lower()), key=len, reverse=True)
     return long == short or long.startswith(f"{short}.")
 
@@ -92,8 +92,9 @@ def _mentions(expectation: Expectation, column: str) -> bool:
 
 @dataclass(frozen=True)
 class Expectation:
-    """An expectation; ``kwargs`` are Great Expectations' own. ``line`` is where the file has it. One that
-    ``sets_aside`` has rows taken out of a partition that does not meet it. ``scope`` says what it judges as a whole.
+    """An expectation; ``kwargs`` are Great Expectations' own, ``line`` is its line in the file. If a partition does not
+    meet an expectation that ``sets_aside``, the rows that are to blame are taken out of it. ``scope`` says which rows
+    are judged together.
     """
 
     type: str
@@ -111,29 +112,28 @@ class Expectation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it names."""
+        """The columns that the expectation names."""
         named = (self.kwargs.get(argument, ()) for argument in DOMAIN)
         names = [name for given in named for name in (given if isinstance(given, list | tuple) else (given,))]
         return tuple(name for name in names if isinstance(name, str))  # others are parameters
 
     @property
     def is_of_figures(self) -> bool:
-        """Whether it judges facts of the partition itself, and no rows."""
+        """Whether the expectation judges facts of the partition itself, and no rows."""
         return bool(self.columns) and set(self.columns) <= set(FIGURES)
 
     @cached_property
     def earlier_figures(self) -> tuple[str, ...]:
-        """Names of the figures of earlier intervals without which it cannot be judged."""
+        """Names of the figures of earlier intervals without which the expectation cannot be judged."""
         return tuple(dict.fromkeys(name for names in figures_named(self.kwargs).values() for name in names))
 
 
 @dataclass(frozen=True)
 class Suite:
-    """The expectations of one gate, in the order of the file. ``modules`` are the project's that define some of them,
-    named in the file on ``module_lines``; ``code`` says whether those are the same. ``samples`` says which values that
-    were not expected verdicts show; the file has that on ``samples_line``. ``parameters`` are what `{$PARAMETER: name}`
-    can name, and so is what is known of ``earlier`` intervals. A partition of which more rows are set aside than
-    ``max_quarantined`` is blocked.
+    """The expectations of one gate, in the order of the file. ``modules`` are modules of the project that define some
+    of them, and ``module_lines`` are their lines in the file; ``code`` changes when these modules do. ``samples``, on
+    ``samples_line``, says which unexpected values verdicts show. A `{$PARAMETER: name}` names one of ``parameters``, or
+    a figure of ``earlier`` intervals. A partition of which more rows than ``max_quarantined`` are set aside is blocked.
     """
 
     name: str
@@ -154,12 +154,12 @@ class Suite:
 
     @property
     def of_partitions(self) -> Suite:
-        """What judges each partition by itself; without expectations if all are about the stage."""
+        """The expectations that judge each partition by itself; none if all are about the stage."""
         return self._with(Scope.PARTITION)
 
     @property
     def of_stage(self) -> Suite | None:
-        """What judges all partitions together; None if nothing does."""
+        """The expectations that judge all partitions together; None if there are none."""
         found = self._with(Scope.STAGE)
         return found if found.expectations else None
 
@@ -170,12 +170,14 @@ class Suite:
 
     @property
     def quarantine(self) -> str:
-        """Changes when other rows could be set aside: what is published follows from that. Empty if none ever is."""
+        """A fingerprint that changes when other rows could be set aside, since what is published follows from that.
+        Empty if no rows ever are.
+        """
         said = [*map(_said, self.setting_aside)]
         return digest((*said, str(self.max_quarantined), *([self.code] if self.modules else ()))) if said else ""
 
     def place(self, expectation: Expectation) -> str:
-        """Where somebody who mends it has to look."""
+        """The file and line where the expectation is."""
         return self._at(expectation.line)
 
     @property
@@ -190,11 +192,11 @@ class Suite:
 
     @property
     def compares(self) -> bool:
-        """Whether what it says of a partition depends on earlier intervals."""
+        """Whether any verdict depends on earlier intervals."""
         return any(expectation.earlier_figures for expectation in self.expectations)
 
     def unjudged(self, partitions: Sequence[int]) -> Mapping[str, list[int]]:
-        """By expectation, the partitions of which it cannot be judged, for want of figures of earlier intervals."""
+        """By expectation, the partitions that it cannot judge, because figures of earlier intervals are missing."""
         found = {
             str(expectation): [
                 number for number in partitions if self.earlier.of(number, expectation.earlier_figures) is None
@@ -205,7 +207,9 @@ class Suite:
 
     @property
     def fingerprint(self) -> str:
-        """Changes when the gate could decide otherwise; comments, notes and the order of fields do not count."""
+        """A fingerprint that changes when the gate could decide otherwise; comments, notes and the order of fields do
+        not count.
+        """
         return digest(
             (*map(_said, self.expectations), *filter(None, (self.quarantine,)), *([self.code] if self.modules else ()))
         )
@@ -239,7 +243,9 @@ def check_scope(suite: Suite, stage: Stage, pipeline: Pipeline) -> None:
 
 
 def _obstacles(stage: Stage, pipeline: Pipeline) -> Iterator[str]:
-    """What is computed before it is all judged together has to be there when that is done, and nobody may need it."""
+    """What does not go together with judging a stage as a whole: the partitions have to be there when the last one is
+    computed, and nobody may read them before.
+    """
     if pipeline.speculation is not None:
         yield "speculation"
     if pipeline.failover is Failover.FULL:

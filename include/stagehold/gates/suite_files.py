@@ -1,6 +1,6 @@
-"""Reads suites: files that people write in YAML, those that Great Expectations writes as JSON, and objects of Python.
+"""Reads suites: YAML files that people write, JSON files that Great Expectations writes, and objects of Python.
 
-The last are made by the project's code in a process of its own, and read as they would be from a file.
+The project's code makes an object of Python in a process of its own; then it is read as a file is.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ NAME = "the suite's name"
 PLACES = f"in an expectation about {', '.join(FIGURES)}; or as {', '.join(COMPARED)} of {', '.join(COMPARING)}"
 
 
-OWN_PART = "stagehold"  # what files of Great Expectations have for us lies under this name in `meta`
+OWN_PART = "stagehold"  # the name below `meta` in files of Great Expectations where our fields are
 LIMIT = re.compile(r"(?P<amount>\d+(\.\d+)?)(?P<percent>%?)")
 LIMITS = "a number of rows, or a share such as 1%"
 SEVERITIES = {OnFail.BLOCK: Severity.CRITICAL, OnFail.WARN: Severity.WARNING, OnFail.QUARANTINE: Severity.WARNING}
-# Expectations that say of each row whether it is expected. Their types are asked of a schema, or follow from all rows
-# at once.
+# Expectations that say of each row whether it is expected. Those of `NOT_OF_ROWS` are judged by the schema, or by all
+# rows at once.
 OF_ROWS = re.compile(
     r"expect_(column_values?_|column_pair_values_|multicolumn_|compound_columns_|select_column_values_).*"
 )
@@ -73,9 +73,9 @@ def find_suite(gate: str, suites: Path, project: Path) -> Suite:
 
 
 def load_suite(path: Path, project: Path) -> Suite:
-    """Read a suite; does not import Great Expectations, which takes seconds.
+    """Read a suite, without importing Great Expectations, which takes seconds.
 
-    What arguments an expectation takes, and whether they fit the data, is known when it judges.
+    Which arguments an expectation takes, and whether they fit the data, is known only when it judges.
 
     :raises InvalidSpec: with every problem, each with its line and what is allowed there.
     """
@@ -115,7 +115,7 @@ def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
 
 @cache
 def expectation_types() -> tuple[str, ...]:
-    """Names of all expectations of Great Expectations' core, from the files they are in: those that it offers."""
+    """Names of all expectations of Great Expectations' core that it offers, from the files that they are in."""
     package = find_spec("great_expectations")
     if package is None or package.origin is None:
         return ()
@@ -175,7 +175,7 @@ def _expectation_problems(path: tuple[str, ...], fields: Any, *, own: bool) -> I
 
 
 def _samples(written: Any) -> Samples:
-    """What the suite's field says, which has no problems."""
+    """The samples that a field without problems declares."""
     fields = written if isinstance(written, dict) else {"rows": written}
     rows = fields.get("rows", True)
     return Samples(
@@ -216,7 +216,7 @@ def _are_columns(written: Any) -> bool:
 
 
 def _parameter_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:
-    """Figures of earlier intervals that do not exist, or stand where they would cost a query for each partition."""
+    """Figures of earlier intervals that do not exist, or would cost a query for each partition where they stand."""
     expectation = Expectation(fields["type"], _arguments(fields))
     for argument, names in figures_named(expectation.kwargs).items():
         for name in sorted(set(names) - set(NAMES)):
@@ -227,7 +227,7 @@ def _parameter_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Ite
 
 
 def _stage_problems(path: tuple[str, ...], fields: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is known of a partition alone, in an expectation about all of a stage."""
+    """Facts of a single partition, in an expectation about all of a stage."""
     if not is_of_stage(fields):
         return
     expectation = Expectation(fields["type"], _arguments(fields))
@@ -255,16 +255,16 @@ def _located(document: Document, problem: Problem) -> SpecProblem:
 
 
 def suite_of_python(gate: str, project: Path) -> dict[str, Any]:
-    """What ``module:name``, a suite or a function that makes one, would be as a file.
+    """The fields of the suite ``module:name``, an object or a function that makes one, as a file would have them.
 
-    :raises InvalidSpec: it makes none; with what Python said.
+    :raises InvalidSpec: there is no suite of that name; with what Python said.
     """
     return dict(_exported(gate, project, code_of(gate, project)))
 
 
 def code_of(gate: str, project: Path) -> str:
-    """Changes when anything of the project does that the suite is made of; of what nobody can follow, when its own file
-    does.
+    """A fingerprint that changes when any code of the project changes that makes the suite; if that code cannot be
+    followed, when the module's file does.
     """
     file = find_module(gate.partition(":")[0], project)
     own = file.read_text(encoding="utf-8") if file and file.is_file() else ""
@@ -289,9 +289,9 @@ def _of_python(gate: str, why: str) -> InvalidSpec:
 
 
 def consequence(fields: Mapping[str, Any], of_suite: OnFail | None) -> tuple[Severity, bool]:
-    """What follows if the expectation with these fields, which have no problems, is not met; and whether rows are set
-    aside then. What the suite says is for those that say neither `on_fail` nor `severity`; of expectations that no row
-    is to blame for, and of those about a whole stage, quarantine blocks.
+    """How severe it is if an expectation with these fields, which have no problems, is not met; and whether rows are
+    set aside then. The suite's own `on_fail` is for expectations that have neither `on_fail` nor `severity`. Its
+    quarantine blocks instead where no row is to blame, and where an expectation is about a whole stage.
     """
     said, severity = _own_fields(fields).get("on_fail"), fields.get("severity")
     if said is not None:
@@ -357,7 +357,7 @@ def _go_together(word: OnFail, severity: Severity) -> bool:
 
 
 def _own_fields(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is for us: fields of ours, or in a file that Great Expectations wrote below `meta`."""
+    """The fields that are ours: our own names, or what lies below `meta` in a file that Great Expectations wrote."""
     meta = fields.get("meta")
     own = meta.get(OWN_PART) if isinstance(meta, dict) else None
     return {**(own if isinstance(own, dict) else {}), **fields}

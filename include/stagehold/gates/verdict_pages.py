@@ -1,9 +1,9 @@
-"""Pages of verdicts: which ones a site of an interval has, where in the lake they lie, and how they are made by Great
-Expectations' own renderers, in a frame of ours that needs nothing from the internet.
+"""Pages of verdicts: which pages an interval has, where they are in the lake, and how Great Expectations' own renderers
+make them, in a frame of ours that needs nothing from the internet.
 
 Their frame loads styles, scripts and pictures from seven sites, and their templates take values of data and names of
-columns for markup. So of their page the body is taken, without its scripts; such texts are escaped before; and a policy
-in the page's head, which a browser keeps for a file on disk as well, lets it run and load nothing at all.
+columns for markup. So we take the body of their page without its scripts, and escape such texts before. A policy in the
+page's head lets it run and load nothing at all; a browser obeys it for a file on disk as well.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         ExpectationValidationResult,
     )
 
-MOST_PAGES = 40  # of a stage; those with the most that is not met come first
-FOLDER = "_docs"  # no table, stage or checkpoint can be called so: such names begin with a letter or digit
+MOST_PAGES = 40  # of a stage; pages with the most unmet expectations come first
+FOLDER = "_docs"  # no table, stage or checkpoint has this name: theirs begin with a letter or digit
 PAGE_NAME = re.compile(r"(?:index|\d{1,6})\.html", re.ASCII)
 INDEX = "index.html"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -56,8 +56,8 @@ WORDS = {
 
 @dataclass(frozen=True)
 class DocPage:
-    """A page for partitions of which every expectation says the same. ``results`` are those of the first of them, and
-    so are ``waivers``.
+    """A page for partitions on which every expectation has the same verdict. ``results`` and ``waivers`` are those of
+    the first of them.
     """
 
     file: str
@@ -82,7 +82,9 @@ class DocPage:
 
 @dataclass(frozen=True)
 class DocSite:
-    """The pages of one interval. ``left_out`` are partitions, by stage, that have none: there would be too many."""
+    """The pages of one interval. ``left_out`` are partitions, by stage, that have no page, because there would be too
+    many.
+    """
 
     pipeline: str
     interval: str
@@ -93,10 +95,10 @@ class DocSite:
 def site_of(
     pipeline: str, interval: str, results: Mapping[str, Sequence[GateResult]], waived: Mapping[str, Waived]
 ) -> DocSite:
-    """The pages of an interval: of partitions for which all came to the same, one stands for all.
+    """The pages of an interval: partitions with the same verdicts share a page.
 
-    :param results: by stage, what was said when each partition was judged last.
-    :param waived: by stage, the words that hold for the data on record.
+    :param results: by stage, the verdicts of each partition when it was last judged.
+    :param waived: by stage, the waivers that hold for the data on record.
     """
     pages: list[DocPage] = []
     left_out: dict[str, tuple[int, ...]] = {}
@@ -138,13 +140,14 @@ def docs_uri(lake_uri: str, pipeline: str, interval: str) -> str:
 
 
 def write_docs(site: DocSite, lake_uri: str) -> str:
-    """Render and write all pages, in place of those that are there. Says where the first one is.
+    """Render and write all pages in place of those that are there; return where the first one is.
 
-    Importing Great Expectations takes some seconds, each page some hundredths of one. The index comes last; who reads
-    meanwhile may find a page missing, and who dies leaves pages without an index, until it is done again.
+    Importing Great Expectations takes some seconds, each page some hundredths of a second. The index is written last: a
+    reader may find a page missing meanwhile, and a writer that dies leaves pages without an index until they are
+    written again.
     """
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
-    # it says at import what it registers
+    # at import it logs what it registers
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     uri = docs_uri(lake_uri, site.pipeline, site.interval)
     pages = {page.file: render_page(page, site) for page in site.pages} | {INDEX: render_index(site)}
@@ -164,9 +167,10 @@ MOST_SECONDS = 300  # to write all pages
 
 
 def write_docs_apart(site: DocSite, lake_uri: str) -> None:
-    """The same in a process of its own, for one that goes on: Great Expectations takes hundreds of megabytes.
+    """Write the pages in a process of its own, for a caller that lives on: Great Expectations takes hundreds of
+    megabytes.
 
-    :raises DocsNotWritten: with the last line of what that process said.
+    :raises DocsNotWritten: with the last line of that process's errors.
     """
     paths = os.pathsep.join(filter(None, sys.path))
     try:
@@ -185,7 +189,7 @@ def write_docs_apart(site: DocSite, lake_uri: str) -> None:
 
 
 def read_page(name: str, lake_uri: str, pipeline: str, interval: str) -> bytes | None:
-    """A page that was written; None if there is none. No other name than those of pages is looked for."""
+    """A page that was written; None if there is none. Only names of pages are looked for."""
     if not PAGE_NAME.fullmatch(name):
         return None
     try:
@@ -199,9 +203,9 @@ def have_docs(lake_uri: str, pipeline: str, interval: str) -> bool:
 
 
 def render_page(page: DocPage, site: DocSite) -> str:
-    """One page, with what Great Expectations says of the first of its partitions.
+    """One page, with Great Expectations' view of the first of its partitions.
 
-    Of an expectation that it does not know here, such as one of the project's own, a line is told.
+    An expectation that Great Expectations does not know here, such as one of the project's own, has a line of ours.
     """
     known, unknown = _shown(page.results)
     body = _their_body(page, site, known) if known else ""
@@ -212,7 +216,7 @@ def render_page(page: DocPage, site: DocSite) -> str:
 
 
 def _rows_seen(result: GateResult) -> str:
-    """Rows that were not expected, by the keys that the suite names; Great Expectations shows values alone."""
+    """Unexpected rows by the keys that the suite names; Great Expectations shows values alone."""
     rows = json.loads(result.result or "{}").get(ROWS) or ()
     if not rows:
         return ""
@@ -303,7 +307,7 @@ def _validation(
 
 
 def _shown(results: Sequence[GateResult]) -> tuple[list[ExpectationValidationResult], str]:
-    """What Great Expectations can render, and a table of all else."""
+    """The results that Great Expectations can render, and a table of all others."""
     known: list[ExpectationValidationResult] = []
     rows = ""
     for result in results:
@@ -317,17 +321,17 @@ def _shown(results: Sequence[GateResult]) -> tuple[list[ExpectationValidationRes
 
 
 def _theirs(result: GateResult) -> ExpectationValidationResult | None:
-    """The result as Great Expectations has it; None if it does not know such an expectation here, or not with these
-    arguments.
+    """The result as an object of Great Expectations; None if it does not know such an expectation here, or not with
+    these arguments.
     """
-    import great_expectations.expectations.core  # noqa: F401 - registers those that there are
+    import great_expectations.expectations.core  # noqa: F401 - registers its expectations
     from great_expectations.core.expectation_validation_result import ExpectationValidationResult
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
     configuration = ExpectationConfiguration(**_configuration(result))
     try:
         configuration.to_domain_obj()
-    except Exception:  # noqa: BLE001 - it has no common class of these
+    except Exception:  # noqa: BLE001 - its errors have no common class
         return None
     return ExpectationValidationResult(
         success=result.passed,
@@ -339,19 +343,17 @@ def _theirs(result: GateResult) -> ExpectationValidationResult | None:
 
 
 def _configuration(result: GateResult) -> dict[str, Any]:
-    """The expectation of a verdict. If the version that kept the verdict did not keep it, its type is all that is
-    known.
-    """
+    """The expectation of a verdict. An old version recorded verdicts without it; then only its type is known."""
     kept = json.loads(result.configuration or "{}")
     kwargs = {name: value for name, value in kept.get("kwargs", {}).items() if name != "batch_id"}
-    # Their templates escape arguments, but for this one where it is a heading.
+    # Their templates escape all arguments but this one where it is a heading.
     kwargs |= {"column": _escaped(kwargs["column"])} if "column" in kwargs else {}
     named = str(kept.get("type") or result.expectation.partition("(")[0])
     return {"type": escape(named), "kwargs": kwargs, "meta": {}, "severity": result.severity.value}
 
 
 def _escaped(value: Any) -> Any:
-    """All texts in it as markup that shows them."""
+    """The value with all its texts escaped, so that they are shown as they are."""
     if isinstance(value, str):
         return escape(value, quote=False)
     if isinstance(value, dict):

@@ -1,5 +1,5 @@
-"""What expectations say of partitions, as it is told and kept, and what that comes to: whether it was met, how much it
-matters, and whether somebody let it pass.
+"""Verdicts: how the result of an expectation for a partition is shown and recorded, and what follows from it: whether
+it was met, how severe it is, and whether somebody waived it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import Judged, Variant
 
-SAID = 5  # unexpected values that a text has
+SAID = 5  # unexpected values that a text names
 ROWS = (
-    "partial_unexpected_index_list"  # rows that were not expected, by what tells them, as Great Expectations calls it
+    "partial_unexpected_index_list"  # Great Expectations' name for unexpected rows with the columns that identify them
 )
-COUNTED = (  # what a result says that is no value of a row
+COUNTED = (  # fields of a result that have no value of a row
     "element_count",
     "missing_count",
     "missing_percent",
@@ -34,13 +34,13 @@ COUNTED = (  # what a result says that is no value of a row
     "unexpected_percent_nonmissing",
     "unexpected_percent_total",
 )
-SAMPLES = ("partial_unexpected", "unexpected_list", "unexpected_index")  # how fields with values begin
+SAMPLES = ("partial_unexpected", "unexpected_list", "unexpected_index")  # how names of fields with values begin
 
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What one expectation says about one partition; ``observed`` is what it saw. ``configuration`` is the expectation
-    and ``result`` all that it saw, in Great Expectations' JSON.
+    """The verdict of one expectation on one partition; ``observed`` says in a few words what the expectation saw.
+    ``configuration`` is the expectation, and ``result`` its whole result, in Great Expectations' JSON.
     """
 
     partition: int
@@ -66,8 +66,8 @@ def verdicts_of(
 def comparisons_of(
     own: Expectation, variants: Sequence[Variant], said: Mapping[int, Judged], suite: Suite, frame: GroupedFrame
 ) -> Iterator[GateVerdict]:
-    """The verdicts of an expectation that compares with earlier intervals. A partition passes that there is nothing to
-    compare with, and its verdict says so.
+    """The verdicts of an expectation that compares with earlier intervals. A partition without figures to compare with
+    passes, and its verdict says so.
     """
     asked = {number: expectation for expectation, numbers in variants for number in numbers}
     for number in frame.partitions.numbers:
@@ -83,8 +83,8 @@ def comparisons_of(
 
 
 def shown_of(own: Expectation, result: Mapping[str, Any], samples: Samples) -> Mapping[str, Any]:
-    """What may be shown of a result: of masked columns numbers of rows and nothing else, and no more rows than are
-    asked for.
+    """The part of a result that may be shown: of masked columns only counts of rows, and of other columns no more rows
+    than the samples allow.
     """
     if samples.hides(own):
         return {name: value for name, value in result.items() if name in COUNTED}
@@ -97,9 +97,9 @@ def shown_of(own: Expectation, result: Mapping[str, Any], samples: Samples) -> M
 
 
 def observed(result: Mapping[str, Any], samples: Samples | None = None, hidden: Sequence[str] = ()) -> str:
-    """What an expectation saw, in a few words, of what may be shown of it.
+    """What an expectation saw, in a few words, from the part of its result that may be shown.
 
-    :param samples: whose keys tell the rows that are named.
+    :param samples: whose keys identify the rows that are named.
     :param hidden: columns of which nothing may be shown.
     """
     if result.get("unexpected_count") is not None and result.get("observed_value") is None:
@@ -113,7 +113,7 @@ def observed(result: Mapping[str, Any], samples: Samples | None = None, hidden: 
 
 
 def _examples(result: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    """Values that were not expected, each with the keys of its row if they are known."""
+    """Unexpected values, each with the keys of its row if they are known."""
     rows = result.get(ROWS)
     if not rows:
         yield from map(str, result.get("partial_unexpected_list") or ())
@@ -143,8 +143,8 @@ Waived = Mapping[tuple[int, str], Waiver]  # by partition and expectation
 
 
 class Outcome(StrEnum):
-    """What an expectation's verdict on a partition comes to. A critical one that is not met blocks, unless it is
-    waived.
+    """What follows from the verdict of an expectation on a partition. A critical expectation that is not met blocks the
+    partition, unless it is waived.
     """
 
     PASSED = "passed"
@@ -158,7 +158,7 @@ NOT_MET = {Severity.CRITICAL: Outcome.FAILED, Severity.WARNING: Outcome.WARNING,
 
 
 def waived_in(data: Iterable[RefusedData], words: Sequence[Waiver]) -> Waived:
-    """Which of these waivers hold for this data.
+    """The waivers that hold for this data.
 
     :param words: waivers of one stage that are in force now.
     """

@@ -126,7 +126,7 @@ def test_a_word_can_be_taken_back(ledger):
         (["orders", "--partition", "1", "--reason", "r", "--until", "2001-01-01"], "later than now"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_is_allowed(ledger, arguments, problem):
+def test_a_problem_is_named_with_what_is_allowed(ledger, arguments, problem):
     assert problem in refused(*arguments)
     assert words(ledger) == []
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow  # imports Great Expectations, which takes seconds
         KeyError("column"),
     ],
 )
-def test_what_comes_out_the_same_again_is_of_the_suite(error):
+def test_an_error_that_would_come_again_is_an_error_of_the_suite(error):
     require_of_suite(error)
 
 
@@ -41,6 +41,6 @@ def test_what_comes_out_the_same_again_is_of_the_suite(error):
         SessionClosed("it was released"),
     ],
 )
-def test_what_may_go_otherwise_next_time_is_raised(error):
+def test_an_error_that_may_not_come_again_is_raised(error):
     with pytest.raises(type(error)):
         require_of_suite(error)

@@ -39,17 +39,17 @@ def test_partitions_that_look_the_same_are_asked_once():
     assert (asking.answers(), asking.called) == ([5, 5, 7, 7], [1, 3])
 
 
-def test_what_only_some_are_asked_counts_for_those():
+def test_a_value_that_only_some_partitions_are_asked_for_counts_for_those():
     asking = Asking({1: 0, 2: 0, 3: 4, 4: 0, 5: 4}, {1: "a", 2: "b", 3: "c", 4: "a"} | {5: "never seen"})
     assert (asking.answers(), asking.called) == (["a", "b", 4, "a", 4], [1, 2, 3])
 
 
-def test_equal_numbers_of_other_types_are_not_the_same():
+def test_equal_numbers_of_different_types_differ():
     asking = Asking({1: 1, 2: 1.0, 3: True}, {})
     assert list(map(repr, asking.answers())) == ["1", "1.0", "True"]
 
 
-def test_who_looks_at_the_rows_themselves_is_asked_each_time():
+def test_a_function_that_looks_at_rows_is_called_for_each_partition():
     partitions, called = AskedPartitions("p", (1, 2)), []
 
     def function(partition: int) -> int:

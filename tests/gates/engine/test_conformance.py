@@ -78,5 +78,5 @@ def test_every_expectation_of_the_core_is_here():
     assert {kind for kind, _ in CASES} == {*expectation_types()} - {"expect_multicolumn_values_to_be_unique"}
 
 
-def test_what_they_answered_is_of_these_cases_and_versions():
+def test_the_recorded_answers_are_of_these_cases_and_versions():
     assert asked() in RECORDED.read_text(), "python -m tests.gates.engine.their_answers asks anew"

@@ -32,12 +32,12 @@ def test_windows_are_kept_within_a_partition_wherever_they_stand(session, window
     assert str(kept).count("part") == 1
 
 
-def test_what_has_no_window_stays_as_it_is():
+def test_an_expression_without_a_window_stays_as_it_is():
     column = F.col("a").isNotNull() & ~F.col("a").rlike("x")
     assert within(column, F.col("part")) is column
 
 
-def test_expressions_say_the_same_when_they_are_the_same(session):
+def test_equal_expressions_have_equal_texts(session):
     assert said(F.col("a") > 1, session) == said(F.col("a") > 1, session)
     assert said(F.col("a") > 1, session) != said(F.col("a") > "1", session)
 
@@ -52,11 +52,11 @@ def test_expressions_say_the_same_when_they_are_the_same(session):
         (lambda: "a", False),
     ],
 )
-def test_aggregates_are_known(column, wanted):
+def test_aggregates_are_told_from_other_expressions(column, wanted):
     assert is_aggregate(column()) is wanted
 
 
-def test_names_are_known():
+def test_the_name_of_a_column_is_found():
     assert (alias_of(F.sum("a").alias("sums")), alias_of(F.sum("a"))) == ("sums", None)
 
 
@@ -87,7 +87,7 @@ def test_aggregates_of_some_rows_are_aggregates_of_all_where_nulls_do_not_count(
         assert str(found) == str(of_all())
 
 
-def test_what_spark_cannot_compile_and_what_is_distinct_stands_apart():
+def test_distinct_aggregates_and_those_that_spark_cannot_compile_have_queries_of_their_own():
     together = [(F.sum("a"),), (F.max("b"), F.count(F.lit(1)))]
     assert [apart(one) for one in together] == [None, None]
     assert apart((F.collect_list("a"),)) == apart((F.percentile_approx("b", 0.5),))

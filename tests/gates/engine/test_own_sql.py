@@ -71,7 +71,7 @@ def test_one_query_is_judged(hand, query):
         "",
     ],
 )
-def test_anything_else_is_an_error_of_the_suite_and_not_carried_out(hand, query):
+def test_sql_that_is_more_than_a_query_is_an_error_of_the_suite_and_not_carried_out(hand, query):
     with pytest.raises(GateErrored) as refused:
         judged(hand, asking(query))
     (problem,) = refused.value.problems

@@ -68,14 +68,14 @@ def found(grouped: Any, cases: list[int]) -> dict[int, Counter[int]]:
     return counts
 
 
-def test_they_are_as_many_as_are_counted(grouped):
+def test_there_are_as_many_unexpected_rows_as_great_expectations_counts(grouped):
     expected = counted(grouped)
     assert len(expected) > 40
     ours = found(grouped, list(expected))
     assert {at: (CASES[at], +ours[at]) for at in expected} == {at: (CASES[at], +some) for at, some in expected.items()}
 
 
-def test_an_expectation_about_a_whole_partition_has_no_such_rows(grouped):
+def test_an_expectation_about_a_whole_partition_has_no_unexpected_rows(grouped):
     from stagehold.gates.engine.judging import NotOfRows, unexpected_rows
 
     about = [at for at, (kind, _) in enumerate(CASES) if kind == "expect_column_mean_to_be_between"]

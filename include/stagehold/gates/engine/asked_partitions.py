@@ -1,5 +1,5 @@
-"""Asks Spark what is wanted of frames of many partitions, once for all of them and in few queries; and calls a function
-for partitions, once for all of which it sees the same.
+"""Asks Spark for frames of many partitions, once for all partitions and in few queries; and calls a function once for
+all partitions that look the same to it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
 TASK_FAILED = "Job aborted due to stage failure"
-AT_ONCE = 200  # aggregates in a query; Spark compiles none of thousands
-Steps = tuple[Any, ...]  # what was done to a frame, and with what
+AT_ONCE = 200  # aggregates in a query; Spark does not compile a query with thousands
+Steps = tuple[Any, ...]  # operations on a frame, with their arguments
 Answers = Mapping[int, list[Row]]
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What a frame of one row for each partition is made of. ``of`` are the steps of ``rows``; ``apart`` says which
-    aggregates it can share a query with, those with the same.
+    """What a frame with one row for each partition is made of. ``of`` are the steps of ``rows``; aggregates with the
+    same ``apart`` can share a query.
     """
 
     rows: DataFrame
@@ -46,27 +46,27 @@ class Totals:
 
 @dataclass(frozen=True)
 class Look:
-    """Something that a function looked at; ``told`` is what it is of each partition."""
+    """A value that a function looked at; ``told`` is that value for each partition."""
 
     at: Any
     told: Callable[[int], Any] = field(compare=False)
 
 
 class Awaited(Exception):
-    """What was asked for is asked along with what others ask for: ask again after that."""
+    """The value is asked together with what others ask for; ask again after that."""
 
 
 class AskedPartitions:
-    """Which partitions there are, and the one that is looked at, which is the first until somebody looks at another."""
+    """The partitions of a frame, and the one that is looked at: the first until somebody looks at another."""
 
     def __init__(self, column: str, numbers: Sequence[int], hidden: frozenset[str] = frozenset()) -> None:
-        """:param hidden: columns of the frame that are not its user's."""
+        """:param hidden: columns of the frame that its user does not see."""
         self.column, self.numbers, self.hidden = column, numbers, hidden
         self.looked_at = numbers[0]
-        self.answers: dict[Steps, Answers | Exception] = {}  # to what was asked for, by the steps of the frame
-        self.wanted: dict[Steps, GroupedFrame] = {}  # what is asked for together
-        self.seen: list[Look | None] = []  # what was looked at; None for what is known of no other partition
-        self.found: dict[Steps, Mapping[int, Any]] = {}  # what follows from answers
+        self.answers: dict[Steps, Answers | Exception] = {}  # answers of Spark, by the steps of the frame
+        self.wanted: dict[Steps, GroupedFrame] = {}  # frames that the next query asks for
+        self.seen: list[Look | None] = []  # what was looked at; None if it is known of no other partition
+        self.found: dict[Steps, Mapping[int, Any]] = {}  # results that follow from answers
         self.queries = 0
 
     def want(self, frame: GroupedFrame) -> None:
@@ -77,16 +77,16 @@ class AskedPartitions:
     def rows(self, frame: GroupedFrame, partition: int) -> list[Row]:
         """The rows of one partition.
 
-        :raises Awaited: it is asked with the next `ask_wanted`.
+        :raises Awaited: the next `ask_wanted` asks for them.
         """
         answer = self.each(frame)
         self.seen.append(Look(frame.steps, lambda number: answer.get(number, [])))
         return answer.get(partition, [])
 
     def each(self, frame: GroupedFrame) -> Answers:
-        """The rows of every partition that has some.
+        """The rows of every partition that has rows.
 
-        :raises Awaited: they are asked for with the next `ask_wanted`.
+        :raises Awaited: the next `ask_wanted` asks for them.
         """
         if frame.steps not in self.answers:
             if frame.totals:
@@ -99,14 +99,14 @@ class AskedPartitions:
         return answer
 
     def once(self, steps: Steps, find: Callable[[], Mapping[int, Any]]) -> Any:
-        """What ``find`` finds for the partition that is looked at; it is called for all of them when the first asks."""
+        """What ``find`` finds for the partition that is looked at. The first call finds it for all of them."""
         if steps not in self.found:
             self.found[steps] = find()
         self.seen.append(Look(steps, self.found[steps].__getitem__))
         return self.found[steps][self.looked_at]
 
     def among(self, numbers: Sequence[int]) -> AskedPartitions:
-        """Some of the partitions, which know what is known of all so far; what they find is theirs."""
+        """Some of the partitions, with all that is known of all partitions so far. What they find is theirs alone."""
         some = AskedPartitions(self.column, numbers, self.hidden)
         some.answers, some.found = dict(self.answers), dict(self.found)
         return some
@@ -121,7 +121,7 @@ class AskedPartitions:
             self.seen, self.looked_at = before, looking_at
 
     def ask_wanted(self) -> None:
-        """Ask what is wanted: all aggregates of the same rows by one query, or a few if there are very many."""
+        """Ask for all that is wanted: all aggregates of the same rows in one query, or a few if there are very many."""
         together: dict[Any, list[GroupedFrame]] = {}
         for frame in self.wanted.values():
             if frame.totals:
@@ -139,7 +139,7 @@ class AskedPartitions:
             self._ask_apart(wanted)
 
     def _ask_apart(self, wanted: Sequence[GroupedFrame]) -> None:
-        """Ask each by itself, so that it is known which of them cannot be asked."""
+        """Ask for each aggregate by itself, so that it is known which of them fails."""
         for frame in wanted:
             try:
                 self._ask([frame])
@@ -180,7 +180,7 @@ def _without(row: Row, place: int) -> Row:
 
 
 def _row(names: Sequence[str], values: Sequence[Any]) -> Row:
-    """A row in which names may be there twice."""
+    """A row in which two columns may have the same name."""
     row = Row(*values)
     row.__fields__ = list(names)
     return row
@@ -191,7 +191,7 @@ def _numbered(number: int, column: Column) -> Any:
 
 
 def require_of_suite(error: Exception) -> None:
-    """Let pass what says that an expectation cannot be judged, which is so whoever tries it again.
+    """Accept an error that says that an expectation cannot be judged: it would come again with every try.
 
     :raises Exception: the error itself, if the server, an executor, the store or a cancellation is to blame.
     """
@@ -206,11 +206,11 @@ def require_of_suite(error: Exception) -> None:
 
 
 class Calls:
-    """The calls of one function for partitions: somebody's code, and slow, whose answer for a partition follows from
-    what it looks at. It is called once for all of which it sees the same.
+    """The calls of one function for partitions. The function is not ours, and slow; its answer for a partition follows
+    from what it looks at. It is called once for all partitions that look the same to it.
 
     Great Expectations takes milliseconds for each metric and verdict, and most of a thousand partitions are alike: none
-    of them has a value that was not expected.
+    of them has an unexpected value.
     """
 
     def __init__(self, partitions: AskedPartitions, function: Callable[[int], Any]) -> None:
@@ -237,7 +237,5 @@ class Calls:
 
 
 def _seen_as_text(looks: Sequence[Look], partition: int) -> str:
-    """What these looks tell of a partition, as text, which says of numbers that are equal whether they are of
-    one type.
-    """
+    """What these looks show of a partition, as a text in which equal numbers of different types differ."""
     return repr([look.told(partition) for look in looks])

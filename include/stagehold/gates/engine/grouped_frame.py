@@ -1,8 +1,8 @@
-"""A frame of many partitions that answers as each of them would alone.
+"""A frame of many partitions that answers as a frame of each partition alone would.
 
 Code that was written for one frame, as Great Expectations' metrics are, filters, selects, aggregates and collects. A
-`GroupedFrame` does all of that for every partition at once, and gives the answer of the one that is looked at. What was
-asked for one partition is there for the others: a query runs once, however many partitions there are.
+`GroupedFrame` does all of that for every partition at once, and answers for the partition that is looked at. The
+answers for the others are kept: a query runs once, however many partitions there are.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ Filtered = tuple["DataFrame", Steps, Any]
 
 @dataclass(frozen=True)
 class GroupedFrame:
-    """``frame`` has the partitions' column beside its own. ``steps`` say what was done to the first one: two frames
-    with the same steps are the same. With ``totals`` it has a row for each partition, also for one without rows.
+    """``frame`` has the column of the partition beside its own columns. ``steps`` are the operations on the first
+    frame: frames with the same steps are the same. A frame with ``totals`` has one row for each partition, also for a
+    partition without rows.
     """
 
     partitions: AskedPartitions
@@ -106,7 +107,7 @@ class GroupedFrame:
         return self._step("limit", (), limited, most)
 
     def spread(self, tasks: int, *columns: str) -> GroupedFrame:
-        """The rows, those with the same values of ``columns`` in one of so many tasks."""
+        """The rows in so many tasks, with the same values of ``columns`` in the same task."""
         if tasks == 1:
             return self
         return self._step(
@@ -129,14 +130,14 @@ class GroupedFrame:
     def collect(self) -> list[Row]:
         """Rows of the partition that is looked at.
 
-        :raises Awaited: they are asked for together with others'.
+        :raises Awaited: the rows are asked for together with others.
         """
         return self.partitions.rows(self, self.partitions.looked_at)
 
     def each(self) -> Answers:
         """The rows of every partition.
 
-        :raises Awaited: as `collect`.
+        :raises Awaited: the rows are asked for together with others.
         """
         return self.partitions.each(self)
 
@@ -153,7 +154,7 @@ class GroupedFrame:
         return not self.limit(1).collect()
 
     def approxQuantile(self, column: str, probabilities: Sequence[float], _error: float) -> list[float]:
-        """Exact ones, whatever error is allowed."""
+        """Exact quantiles, whatever error is allowed."""
 
         def ranks(count: int) -> list[int]:
             return [max(1, math.ceil(probability * count)) for probability in probabilities]
@@ -172,7 +173,7 @@ class GroupedFrame:
     cache = unpersist = persist
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else a frame can do, done by the partition that is looked at alone."""
+        """Any other method of a frame, for the partition that is looked at alone."""
         return getattr(self.alone, name)
 
     @property
@@ -191,15 +192,15 @@ class GroupedFrame:
         return tuple(within(part, self._partition) if isinstance(part, Column) else part for part in given)
 
     def _only(self, condition: Any) -> Filtered | None:
-        """What the frame is filtered by with one more condition; None if the condition itself is of many rows."""
+        """The frame's filter with one more condition; None if the condition itself is an aggregate."""
         if has_window(condition):
             return None
         rows, steps, before = self.filtered or (self.frame, self.steps, None)
         return rows, steps, condition if before is None else before & condition
 
     def _totals(self, columns: tuple[Any, ...]) -> Totals:
-        """What the aggregates are made of: those of filtered rows are made of all rows if possible, so that they are
-        asked along with others.
+        """The rows that aggregates are made of. Aggregates of filtered rows are made of all rows if possible, so that
+        they share a query with others.
         """
         if self.filtered:
             rows, steps, condition = self.filtered
@@ -212,14 +213,14 @@ class GroupedFrame:
     def _step(
         self, name: str, given: Sequence[Any], do: Callable[[Sequence[Any]], DataFrame], *more: Any
     ) -> GroupedFrame:
-        """The frame after one more step. Frames are lazy, so what was answered already is not asked again."""
+        """The frame after one more step. Frames are lazy, so a step costs no query if its answer is known."""
         inside, session = self._within(given), self.frame.sparkSession
         told = (said(part, session) if isinstance(part, Column) else part for part in inside)
         return GroupedFrame(self.partitions, do(inside), (*self.steps, (name, *more, *told)), self.order)
 
 
 class GroupedGroups:
-    """Rows of each partition, by ``columns``."""
+    """Rows of each partition, grouped by ``columns``."""
 
     def __init__(self, of: GroupedFrame, columns: tuple[Any, ...]) -> None:
         self.of, self.columns = of, columns

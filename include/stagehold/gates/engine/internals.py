@@ -79,17 +79,19 @@ AGGREGATES = frozenset(
 )
 
 
-# Of these the first or any row counts, whatever it has, or rows are chosen by another column.
+# These take the first or any row, whatever its value is, or choose rows by another column.
 COUNT_NULLS = frozenset(["any_value", "first", "first_value", "last", "last_value", "max_by", "min_by"])
-# Spark computes these, and all others in a query with them, by an aggregation that it does not compile.
+# Spark computes these, and all others in the same query, by an aggregation that it does not compile.
 COLLECT = frozenset(
     ["array_agg", "collect_list", "collect_set", "listagg", "mode", "percentile", "percentile_approx", "string_agg"]
 )
-count_unexpected = _spark_map_condition_unexpected_count_value  # the metric of all maps that have no aggregate
+count_unexpected = (
+    _spark_map_condition_unexpected_count_value  # the metric of all conditions by row that have no aggregate
+)
 
 
 def is_aggregate(found: Any) -> bool:
-    """Whether an expression is of many rows: selecting it makes a frame with one row."""
+    """Whether an expression is an aggregate: selecting it makes a frame with one row."""
     return any(map(_is_of_rows, _parts(found)))
 
 
@@ -98,7 +100,7 @@ def has_window(column: Column) -> bool:
 
 
 def apart(columns: tuple[Column, ...]) -> str | None:
-    """A text that is equal for aggregates which can share a query at no great cost."""
+    """A text that is equal for aggregates which can share a query at little cost."""
     parts = [part for part in _parts(columns) if isinstance(part, UnresolvedFunction)]
     distinct = [str(part) for part in parts if part._is_distinct]
     collected = any(part._name.lower() in COLLECT for part in parts)
@@ -106,9 +108,9 @@ def apart(columns: tuple[Column, ...]) -> str | None:
 
 
 def only_where(condition: Column, aggregate: Column) -> Column | None:
-    """What ``aggregate`` is of the rows that meet ``condition``, as an aggregate of all rows; None if nobody knows one.
+    """An aggregate of all rows that equals ``aggregate`` over the rows that meet ``condition``; None if none is known.
 
-    Nearly all aggregates pass over rows in which their first argument is null.
+    Nearly all aggregates skip rows in which their first argument is null.
     """
     parts = list(_parts(aggregate))
     known = all(part._name.lower() in AGGREGATES - COUNT_NULLS for part in parts if _is_of_rows(part))
@@ -132,7 +134,7 @@ def _is_of_rows(found: Any) -> TypeGuard[UnresolvedFunction]:
 
 
 def _parts(found: Any) -> Iterator[Any]:
-    """All expressions within, but those of windows."""
+    """All expressions within, except those inside windows."""
     if isinstance(found, Column):
         yield from _parts(found._expr)
     elif isinstance(found, list | tuple):
@@ -158,13 +160,13 @@ def alias_of(column: Column) -> str | None:
 
 
 def verdict(expectation: Expectation, metrics: dict[str, Any], result_format: Mapping[str, Any], engine: Any) -> Any:
-    """What an expectation says of these metrics. Its public way in wants samples of all partitions first."""
+    """The expectation's verdict on these metrics. Its public method wants samples of all partitions first."""
     runtime = {"result_format": dict(result_format)}
     return expectation._validate(metrics=metrics, runtime_configuration=runtime, execution_engine=engine)
 
 
 def within(column: Column, partition: Column) -> Column:
-    """An expression with ``partition`` among what each of its windows is partitioned by."""
+    """The expression with ``partition`` added to the columns by which each of its windows is partitioned."""
 
     def kept(found: Expression) -> Expression | None:
         if not isinstance(found, WindowExpression):
@@ -178,7 +180,7 @@ def within(column: Column, partition: Column) -> Column:
 
 
 def _mapped(found: Any, change: Callable[[Expression], Expression | None]) -> Any:
-    """An expression with parts of it changed; the same object where nothing is."""
+    """The expression with parts of it replaced; the same object where nothing changes."""
     if isinstance(found, list | tuple):
         parts = [_mapped(part, change) for part in found]
         same = all(new is old for new, old in zip(parts, found, strict=True))

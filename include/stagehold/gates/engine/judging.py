@@ -1,5 +1,5 @@
 """Judges each partition of a frame by expectations, as Great Expectations' Spark engine judges it alone, and finds the
-rows that they do not expect.
+unexpected rows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Wanted = Mapping[str, MetricConfiguration]  # by name
-Variant = tuple[Expectation, tuple[int, ...]]  # an expectation with the arguments that it has for these partitions
-# Variants that are judged together, each for the partitions of all of them: that is much work for the processor
-ASKED = 50  # where each has a query of its own, which can be one for all
-ANSWERED = 4  # where nothing is left to ask
-CONDITION = ".condition"  # how a metric ends that says of each row whether it is not expected
+Variant = tuple[Expectation, tuple[int, ...]]  # an expectation with its arguments for these partitions
+# How many variants are judged together, each for the partitions of all of them, which is work for the processor.
+ASKED = 50  # while each would have a query of its own, which can be one query for all
+ANSWERED = 4  # when all queries are answered
+CONDITION = ".condition"  # how the name of a metric ends that says of each row whether it is unexpected
 UNEXPECTED = "__unexpected"  # a column of our own
-BATCH_IN_SQL = "{batch}"  # which Great Expectations replaces by a name
+BATCH_IN_SQL = "{batch}"  # Great Expectations replaces it by a name
 # Between these brackets Spark's grammar has a query and no other statement; the line's end closes a comment.
 ONLY_A_QUERY = "EXPLAIN WITH asked AS (\n{}\n) SELECT * FROM asked"
 COUNTS = {"result_format": "BOOLEAN_ONLY"}
@@ -41,7 +41,7 @@ SAMPLES = {"result_format": "BASIC", "partial_unexpected_count": 20}
 
 @dataclass(frozen=True)
 class Judged:
-    """What Great Expectations says of a partition."""
+    """Great Expectations' result for a partition."""
 
     partition: int
     success: bool
@@ -51,9 +51,9 @@ class Judged:
 def judge_frame(
     frame: GroupedFrame, expectations: Mapping[int, Expectation], *, samples: bool = True
 ) -> tuple[Mapping[int, Sequence[Judged]], Mapping[int, Exception]]:
-    """A result of each expectation for each partition of the frame; or none of an expectation, and why.
+    """The results of each expectation for each partition of the frame; or, by expectation, why there are none.
 
-    :param samples: whether results of what failed show values that were not expected.
+    :param samples: whether failed results show unexpected values.
     """
     return _Judging(frame).judge(
         {at: _of_batch(expectation) for at, expectation in expectations.items()}, samples=samples
@@ -124,10 +124,10 @@ def _of_batch(expectation: Expectation) -> Expectation:
 def sampled_rows(
     frame: GroupedFrame, expectation: Expectation, columns: Sequence[str], most: int
 ) -> Mapping[int, Sequence[Mapping[str, Any]]]:
-    """These columns of at most so many rows of each partition of the frame that an expectation does not expect; those
-    with the lowest values come first, so that whoever asks again is told the same.
+    """These columns of at most so many unexpected rows of each partition of the frame. Rows with the lowest values come
+    first, so that asking again gives the same rows.
 
-    :raises NotOfRows: it is about a whole partition.
+    :raises NotOfRows: the expectation is about a whole partition.
     """
     rows, partition = unexpected_rows(frame, expectation), frame.partitions.column
     whole = [quoted(column) if column in rows.columns else column for column in columns]  # others are parts of one
@@ -141,7 +141,7 @@ def sampled_rows(
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row as JSON can have it."""
+    """The value as JSON can have it."""
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
@@ -150,9 +150,9 @@ class NotOfRows(Exception):
 
 
 def unexpected_rows(frame: GroupedFrame, expectation: Expectation) -> DataFrame:
-    """The rows of all partitions that an expectation does not expect, with all columns of the frame, hidden ones too.
+    """The unexpected rows of all partitions, with all columns of the frame, hidden ones too.
 
-    :raises NotOfRows: it is about a whole partition.
+    :raises NotOfRows: the expectation is about a whole partition.
     """
     engine = engine_of(frame)
     wanted = f"{getattr(expectation, 'map_metric', None)}{CONDITION}"
@@ -171,7 +171,7 @@ def unexpected_rows(frame: GroupedFrame, expectation: Expectation) -> DataFrame:
 
 
 def _metrics(expectation: Expectation, engine: Any, asked: Mapping[str, Any]) -> Wanted:
-    """What the expectation is judged by, by name, with all that these metrics depend on."""
+    """The metrics that the expectation needs, by name, with all that these metrics depend on."""
     runtime = {"result_format": dict(asked)}
     needed = expectation.get_validation_dependencies(engine, runtime)
     graph = ValidationGraph(execution_engine=engine)
@@ -187,9 +187,9 @@ def _with_dependencies(metric: MetricConfiguration) -> Iterator[MetricConfigurat
 
 
 def sql_problem(expectation: Expectation, spark: SparkSession) -> str | None:
-    """Why Spark is not asked what the expectation has as SQL; None if it has none, or it is one query.
+    """Why Spark may not be asked the SQL of an expectation; None if it has no SQL, or its SQL is one query.
 
-    It is parsed, and not carried out. Names that are not there are told when it is.
+    The SQL is parsed and not carried out, so names that do not exist are found later.
     """
     query = getattr(expectation, "unexpected_rows_query", None)
     if not isinstance(query, str):
@@ -200,19 +200,19 @@ def sql_problem(expectation: Expectation, spark: SparkSession) -> str | None:
         said = str(error).strip().splitlines()[0]
         return f"unexpected_rows_query is not one query (SELECT, or WITH and SELECT) that only reads: {said}"
     except PySparkException:
-        pass  # it is a query, and what is wrong with it is told when it is carried out
+        pass  # it is a query, and its errors are told when it is carried out
     return None
 
 
 def judge_variants(
     frame: GroupedFrame, variants: Mapping[int, Sequence[Variant]], at_once: int
 ) -> tuple[Mapping[int, Mapping[int, Judged]], Mapping[int, Exception]]:
-    """What each expectation whose arguments are not the same for all partitions says of each partition of its variants;
-    or why it says nothing. That takes as few queries as if they were.
+    """The results of each expectation whose arguments differ between partitions, for each partition of its variants; or
+    why there are none. This takes as few queries as if the arguments were the same.
 
-    What was asked of all partitions of the frame before is not asked again. No result shows values of rows.
+    Nothing is asked again that was asked of all partitions of the frame before. No result shows values of rows.
 
-    :param at_once: `ASKED` or `ANSWERED`
+    :param at_once: `ASKED` or `ANSWERED`.
     """
     judged: dict[int, dict[int, Judged]] = {at: {} for at in variants}
     unjudged: dict[int, Exception] = {}
@@ -228,7 +228,7 @@ def judge_variants(
 
 
 def _blocks(variants: Mapping[int, Sequence[Variant]], at_once: int) -> Iterator[Sequence[tuple[int, Variant]]]:
-    """Variants with the places of their expectations, those of the same partitions together."""
+    """Variants with the places of their expectations; those of the same partitions are together."""
     every = [(at, variant) for at, own in variants.items() for variant in own]
     every.sort(key=lambda placed: (placed[1][1], placed[0]))
     for start in range(0, len(every), at_once):
@@ -236,5 +236,5 @@ def _blocks(variants: Mapping[int, Sequence[Variant]], at_once: int) -> Iterator
 
 
 def _among(frame: GroupedFrame, numbers: Sequence[int]) -> GroupedFrame:
-    """The frame, asked about these partitions alone. What it is answered is of them, so it is its own."""
+    """The frame for these partitions alone. Its answers are about them, so it keeps its own."""
     return replace(frame, partitions=frame.partitions.among(numbers))

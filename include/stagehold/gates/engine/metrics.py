@@ -26,19 +26,19 @@ from stagehold.gates.engine.own_metrics import own_metric
 from stagehold.lake.store.columns import quoted
 
 EXPRESSIONS = tuple(f".{kind.value}" for kind in MetricPartialFunctionTypeSuffixes)
-BATCH = "partition"  # the id that all metrics have in their domain
+BATCH = "partition"  # the batch id in the domain of all metrics
 
 
 def engine_of(frame: GroupedFrame) -> SparkDFExecutionEngine:
-    """An engine that knows this frame and nothing else."""
+    """An engine that knows this frame alone."""
     engine = SparkDFExecutionEngine(spark=frame.sparkSession, persist=False)
     engine.load_batch_data(BATCH, SparkDFBatchData(engine, frame))
     return engine
 
 
 class Metrics:
-    """Values of metrics, found when somebody asks for them: those that are the ``same`` for all partitions, those that
-    each has of its ``own``, and why others could not be found.
+    """Values of metrics, found when somebody asks for them: those that are the ``same`` for all partitions, the ``own``
+    values of each partition, and why others could not be found.
     """
 
     def __init__(self, frame: GroupedFrame, engine: SparkDFExecutionEngine) -> None:
@@ -48,7 +48,7 @@ class Metrics:
         self.failed: dict[MetricConfigurationID, Exception] = {}
 
     def resolve(self, metrics: Iterable[MetricConfiguration]) -> None:
-        """Find all of the metrics, or why they cannot be found. Whatever is asked of the same rows is one query."""
+        """Find all of the metrics, or why they cannot be found. One query finds all that is asked of the same rows."""
         waiting = list(metrics)
         while waiting:
             waiting = [metric for metric in waiting if self._is_awaited(metric)]
@@ -57,7 +57,7 @@ class Metrics:
     def value(self, metric: MetricConfiguration, partition: int) -> Any:
         """The value of a metric for a partition.
 
-        :raises Awaited: it will be there when what is wanted was asked.
+        :raises Awaited: the value is known after the next query.
         """
         if metric.id in self.failed:
             raise self.failed[metric.id]
@@ -66,7 +66,7 @@ class Metrics:
         return self.same[metric.id] if metric.id in self.same else self.own[metric.id][partition]
 
     def look(self, metric: MetricConfiguration, partition: int) -> Any:
-        """The value, for somebody whose answer follows from it."""
+        """The value, for a function whose answer follows from it."""
         value = self.value(metric, partition)
         if metric.id in self.own:
             self.frame.partitions.seen.append(Look(metric.id, self.own[metric.id].__getitem__))
@@ -90,7 +90,7 @@ class Metrics:
                 self._call_for_all(metric)
 
     def _call_for_all(self, metric: MetricConfiguration) -> None:
-        """Find a metric by calling its code. What looks at nothing of a partition says the same of all."""
+        """Find a metric by calling its code. Code that looks at nothing of a partition has the same answer for all."""
         numbers = self.frame.partitions.numbers
         calls = Calls(self.frame.partitions, lambda partition: self._call(metric, partition))
         first = calls.answer(numbers[0])
@@ -104,7 +104,7 @@ class Metrics:
             self.own[metric.id] = values
 
     def _call(self, metric: MetricConfiguration, partition: int) -> Any:
-        """What the metric is, as the code says that defines it."""
+        """The metric, from the code that defines it."""
         provider, theirs = get_metric_provider(metric.metric_name, self.engine)
         return own_metric(metric.metric_name, theirs)(
             cls=provider,
@@ -119,7 +119,7 @@ class Metrics:
         return _Given(metric.metric_dependencies or {}, self, partition)
 
     def _together(self, values: Mapping[int, Any]) -> Any:
-        """One expression that is, in each partition's rows, that of the partition."""
+        """One expression that is, in each partition's rows, the expression of that partition."""
         first = next(iter(values.values()))
         return (_choice(self.frame, {partition: value[0] for partition, value in values.items()}), *first[1:])
 
@@ -131,8 +131,8 @@ class Metrics:
 
 
 class _Given(dict[str, MetricConfiguration]):
-    """The metrics that another one may look at, by name, each found when it is looked at: nearly all may look at the
-    number of rows, and few do.
+    """The metrics that another metric may look at, by name. Each is found when it is looked at: nearly all may look at
+    the number of rows, and few do.
     """
 
     def __init__(self, depends: Mapping[str, MetricConfiguration], metrics: Metrics, partition: int) -> None:
@@ -147,12 +147,14 @@ class _Given(dict[str, MetricConfiguration]):
 
 
 def _serializable(value: Any) -> Any:
-    """What Great Expectations makes of it, which reads the sources of all callers for every decimal to see who asks."""
+    """The value as Great Expectations makes it serializable. Decimals are converted here: for each of them it would
+    read the source code of all callers to see who asks.
+    """
     return float(value) if isinstance(value, Decimal) else convert_to_json_serializable(data=value)
 
 
 def _choice(frame: GroupedFrame, expressions: Mapping[int, Any]) -> Any:
-    """The expression of each row's own partition, chosen by halves, so that of many partitions few are compared for a
+    """The expression of each row's own partition, chosen by halves, so that few of many partitions are compared for a
     row.
     """
     numbers = sorted(expressions)

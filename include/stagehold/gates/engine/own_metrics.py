@@ -1,4 +1,4 @@
-"""Metrics that have to be asked otherwise of many partitions at once: what they give is the same."""
+"""Metrics that we compute in another way for many partitions at once, with Great Expectations' results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORTH_IT = 4  # rows for each group; with fewer it is as much work as to compare
 
 
 def median(execution_engine: Any, metric_domain_kwargs: Mapping[str, Any], **_: Any) -> float:
-    """Great Expectations asks for quantiles that follow from the number of rows, other ones for each partition."""
+    """Great Expectations asks for quantiles that depend on the number of rows, so other ones for each partition."""
     frame, _compute, named = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.COLUMN)
     column = named["column"]
 
@@ -42,8 +42,8 @@ def median(execution_engine: Any, metric_domain_kwargs: Mapping[str, Any], **_: 
 def histogram(
     execution_engine: Any, metric_domain_kwargs: Mapping[str, Any], metric_value_kwargs: Mapping[str, Any], **_: Any
 ) -> list[int]:
-    """Great Expectations uses a transformer of Spark ML, which wants a frame of Spark's own. The last bin has its upper
-    bound as well.
+    """Great Expectations uses a transformer of Spark ML, which needs a frame of Spark's own. The last bin includes its
+    upper bound.
     """
     frame, _compute, _named = execution_engine.get_compute_domain(metric_domain_kwargs, MetricDomainTypes.COLUMN)
     assert isinstance(frame, GroupedFrame)
@@ -56,7 +56,7 @@ def histogram(
 
 
 def count_repeated(execution_engine: Any, metrics: Mapping[str, Any], **_: Any) -> int:
-    """Great Expectations counts by a window, which sorts all rows; counting groups does not."""
+    """Great Expectations counts by a window, which sorts all rows; counting groups does not sort."""
     _condition, compute, named = metrics["unexpected_condition"]
     frame = execution_engine.get_domain_records({**compute, **named})
     columns = [named["column"]] if "column" in named else named["column_list"]
@@ -65,8 +65,8 @@ def count_repeated(execution_engine: Any, metrics: Mapping[str, Any], **_: Any) 
 
 
 def unexpected(execution_engine: Any, metrics: dict[str, Any], **others: Any) -> int:
-    """Great Expectations adds a column to filter by, as it must if the condition is a window; else it can be counted
-    along with what is asked of all rows.
+    """Great Expectations adds a column to filter by, which is necessary if the condition is a window. Other conditions
+    are counted in the query over all rows.
     """
     condition, compute, named = metrics["unexpected_condition"]
     if has_window(condition):
@@ -75,7 +75,7 @@ def unexpected(execution_engine: Any, metrics: dict[str, Any], **others: Any) ->
 
 
 def not_in_set(found: str, nothing: Any) -> Callable[..., Any]:
-    """A metric of rows with a value outside of the set; ``nothing`` if there is none, as nearly always."""
+    """A metric of rows with a value outside of the set; ``nothing`` is its value if there are none, as usual."""
 
     def metric(
         execution_engine: Any,
@@ -109,16 +109,16 @@ OWN_METRICS: Mapping[str, Callable[..., Any]] = {
 
 
 def own_metric(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """How the metric is asked: as Great Expectations does, if there is no other way."""
+    """Our way to compute the metric; Great Expectations' way if we have none."""
     return OWN_METRICS.get(name, unexpected if theirs is count_unexpected else theirs)
 
 
 def repeated(frame: GroupedFrame, columns: Sequence[str], for_one_task: int = FOR_ONE_TASK) -> Mapping[int, int]:
-    """How many rows of each partition have values that others of it have, too.
+    """How many rows of each partition have values that other rows of it also have.
 
-    Nearly always none has. Of whole numbers that lie close together, as keys do, that is seen without bringing equal
-    rows together: 64 neighbours are a group, of which each row sets its own bit. There are as many bits as rows if no
-    value is there twice.
+    Nearly always there are none. For whole numbers that lie close together, as keys do, that is seen without bringing
+    equal rows together: 64 neighbouring numbers are a group, and each row sets a bit of its group. If no value is there
+    twice, there are as many bits as rows.
 
     :param for_one_task: how many rows a task of Spark compares.
     :raises Awaited: for the range of values, or for the number itself.
@@ -136,7 +136,7 @@ def repeated(frame: GroupedFrame, columns: Sequence[str], for_one_task: int = FO
 
 
 def _all_differ(frame: GroupedFrame, columns: Sequence[str], known: Sequence[Sequence[Any]]) -> bool:
-    """Whether it is certain that all rows differ; False as well if it would be too much work to see it.
+    """Whether it is certain that all rows differ. False as well if it would be too much work to find out.
 
     :param known: how many rows each partition has, and the smallest and the largest number of each column.
     """
@@ -159,7 +159,7 @@ def _all_differ(frame: GroupedFrame, columns: Sequence[str], known: Sequence[Seq
 
 
 def _low_and_values(ranges: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """The lowest number of a column, and how many values there are from it on; one of them is null."""
+    """The lowest number of a column, and how many values there are from it on; null counts as one of them."""
     filled = [limits for limits in ranges if limits[0] is not None]
     low, high = min((limits[0] for limits in filled), default=0), max((limits[1] for limits in filled), default=-1)
     return low, high - low + 2

@@ -1,7 +1,7 @@
-"""The values at given places of each partition's order, without sorting them all.
+"""The values at given places of each partition's order, without sorting all values.
 
-Rows are counted in bins between the smallest value and the largest, and then only the rows of bins in which a wanted
-place is are brought together. Whatever the values are, the answers are exact; bins only save work.
+Rows are counted in bins between the smallest value and the largest. Then only the rows of bins that contain a wanted
+place are brought together. The answers are exact for any values; bins only save work.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def at_ranks(
 ) -> Mapping[int, Sequence[float]]:
     """The values of a column that each partition has at some ``ranks``, from 1 on, in order of values.
 
-    Nulls and NaN are no values; a partition without values has none.
+    Nulls and NaN are no values. A partition without values gets an empty list.
 
-    :param ranks: those wanted of so many values.
-    :param few: more rows than these are counted first.
-    :raises Awaited: for how many there are.
+    :param ranks: gives the wanted ranks for a number of values.
+    :param few: if there are more rows than this, they are counted in bins first.
+    :raises Awaited: for the number of values.
     """
     value = F.col(quoted(column)).cast("double")
     number = F.when(~F.isnan(value), value)
@@ -55,7 +55,9 @@ def at_ranks(
 
 
 def _bin(number: Any, low: float, high: float, bins: int) -> Any:
-    """A larger number is in no lower bin. All are in one if there is no finite width to divide."""
+    """The bin of a number: a larger number is in no lower bin. All are in one bin if there is no finite width to
+    divide.
+    """
     width = high - low
     if not width or not math.isfinite(width):
         return F.lit(0)
@@ -74,7 +76,7 @@ def _places(counts: Mapping[int, int], ranks: Sequence[int]) -> Iterator[Place]:
 def _values(
     frame: GroupedFrame, number: Any, bin_of: Any, places: Mapping[int, Sequence[Place]]
 ) -> Mapping[int, Sequence[float]]:
-    """Spark is told as text which places are wanted: so many expressions would take long to build."""
+    """The values at wanted places. Spark gets the places as text: as many expressions would take long to build."""
     wanted: dict[int, list[int]] = {}
     for partition, wanted_places in places.items():
         for bin_, at in wanted_places:
