@@ -160,7 +160,7 @@ def regions_of(pipeline: Pipeline) -> PartitionRegions:
 def everything_restarts(regions: PartitionRegions) -> int:
     """The dearest failover: the last stage fails and everything stored is gone."""
     situation = FailureSituation(regions, finished(regions.topology), available=lambda _: False)
-    return len(region_failover(situation, VertexFailure(("shown:0",))).restarts)
+    return len(region_failover(situation, VertexFailure(("shown:0",))))
 
 
 def computed(situation: Situation) -> int:

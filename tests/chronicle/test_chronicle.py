@@ -56,12 +56,12 @@ def test_every_fact_comes_back_as_it_was(told: list[Fact]):
 def test_facts_are_read_in_the_order_in_which_they_were_told(lake):
     for number in range(5):
         LakeChronicle(lake)([PartitionCount(Cell("p", "s", str(number)), number, 10, NOW), WORD])
-    told = [fact for fact in read_chronicle(lake).facts if isinstance(fact, PartitionCount)]
+    told = [fact for fact in read_chronicle(lake)[0] if isinstance(fact, PartitionCount)]
     assert [fact.partitions for fact in told] == [0, 1, 2, 3, 4]
 
 
 def test_an_empty_lake_has_no_chronicle(lake):
-    assert read_chronicle(lake).facts == ()
+    assert read_chronicle(lake)[0] == ()
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_an_empty_lake_has_no_chronicle(lake):
 def test_a_torn_file_is_named_and_not_used(tmp_path, change, problem):
     LakeChronicle(str(tmp_path))([WORD])
     files_at(str(tmp_path)).create("ledger/2026-03-02/030405-x.jsonl", change(to_lines([RUN])))
-    found = read_chronicle(str(tmp_path))
-    assert found.facts == (WORD,)
-    assert [(file.path, problem in file.problem) for file in found.torn] == [("ledger/2026-03-02/030405-x.jsonl", True)]
+    facts, torn = read_chronicle(str(tmp_path))
+    assert facts == (WORD,)
+    assert [(file.path, problem in file.problem) for file in torn] == [("ledger/2026-03-02/030405-x.jsonl", True)]
 
 
 def test_the_facts_of_a_transaction_are_one_file_that_is_there_before_it_is_committed(tmp_path):
@@ -98,7 +98,7 @@ def test_the_facts_of_a_transaction_are_one_file_that_is_there_before_it_is_comm
             ledger.acceptances.record([WORD])
         assert ledger.acceptances.of("nightly") == (WORD,)
     assert seen == [()]
-    assert read_chronicle(str(tmp_path / "lake")).facts == (RUN, WORD)
+    assert read_chronicle(str(tmp_path / "lake"))[0] == (RUN, WORD)
 
 
 def test_nothing_is_in_the_ledger_that_could_not_be_chronicled(tmp_path):

@@ -61,7 +61,7 @@ class Home:
         self.told += -(self.told + 1) % self.of_a_day
 
     def reconcile(self) -> None:
-        facts = LakeKnowledge(read_chronicle(self.lake).facts, {})
+        facts = LakeKnowledge(read_chronicle(self.lake)[0], {})
         self.does(lambda ledger: ledger.facts.mend(lambda known: missing_in_ledger(known, facts)))
 
     def decides(self) -> list[object]:

@@ -54,7 +54,7 @@ def work(ledger: Ledger) -> None:
 
 
 def told(lake: str) -> tuple[Fact, ...]:
-    return read_chronicle(lake).facts
+    return read_chronicle(lake)[0]
 
 
 def test_an_empty_chronicle_stays_empty(ledger, lake):
@@ -112,7 +112,7 @@ def test_a_torn_file_is_told_and_stays(ledger, lake):
     found = whole(lake, ledger)
     assert [file.path for file in found.torn] == [path]
     assert path in files_at(lake).sizes("ledger")
-    assert [file.path for file in read_chronicle(lake).torn] == [path]
+    assert [file.path for file in read_chronicle(lake)[1]] == [path]
 
 
 @pytest.mark.parametrize("lost", ["all", "the last word", "a run's end"])
@@ -190,7 +190,7 @@ def test_the_chronicle_is_read_anew_when_it_is_compacted_meanwhile(ledger, lake)
     work(ledger)
     expected = told(lake)
     files = DisturbedFiles(files_at(lake), 0, disturb=lambda: compact(files_at(lake), ledger, LATER, dry_run=False))
-    assert read_from(files).facts == expected
+    assert read_from(files)[0] == expected
 
 
 def test_duckdb_reads_a_compacted_chronicle(tmp_path):

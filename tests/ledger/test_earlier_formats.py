@@ -77,13 +77,13 @@ def test_the_chronicle_is_written_as_it_was():
 
 
 def test_ledger_and_chronicle_agree(earlier):
-    known, told = earlier.facts.all(), read_chronicle(LAKE).facts
+    known, told = earlier.facts.all(), read_chronicle(LAKE)[0]
     assert missing_in_ledger(known, LakeKnowledge(told, {})) == ()
     assert missing_in_chronicle(known, told) == ()
 
 
 def test_a_ledger_that_is_lost_comes_back_from_the_chronicle(earlier, rebuilt):
-    told = LakeKnowledge(read_chronicle(LAKE).facts, {})
+    told = LakeKnowledge(read_chronicle(LAKE)[0], {})
     rebuilt.facts.mend(lambda known: missing_in_ledger(known, told))
     assert rebuilt.facts.all() == earlier.facts.all()
 

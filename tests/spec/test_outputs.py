@@ -6,13 +6,11 @@ from hypothesis import strategies as st
 
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.outputs import (
-    ReleasedBy,
     StageExchange,
     exchange_types,
     output_types,
-    properties_of,
 )
-from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
+from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, ReleasedBy, Stage
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 PROMISES = [
@@ -28,16 +26,15 @@ PROMISES = [
     ("output_type", "while_produced", "reconsumable", "bounded", "persistent", "released_by"), PROMISES
 )
 def test_each_type_keeps_its_promises(output_type, while_produced, reconsumable, bounded, persistent, released_by):
-    properties = properties_of(output_type)
-    assert properties.consumed_while_produced is while_produced
-    assert properties.reconsumable is reconsumable
-    assert properties.bounded is bounded
-    assert properties.persistent is persistent
-    assert properties.released_by is released_by
+    assert output_type.consumed_while_produced is while_produced
+    assert output_type.reconsumable is reconsumable
+    assert output_type.bounded is bounded
+    assert output_type.persistent is persistent
+    assert output_type.released_by is released_by
 
 
 def test_every_type_has_properties_and_the_stored_ones_are_those_not_consumed_while_produced():
-    assert {kind for kind in OutputType if not properties_of(kind).consumed_while_produced} == {
+    assert {kind for kind in OutputType if not kind.consumed_while_produced} == {
         kind for kind in OutputType if kind.stored
     }
 

@@ -7,7 +7,6 @@ from tests.topology.graphs import GRAPHS, graph
 
 from stagehold.errors import UnknownName
 from stagehold.model.records import AttemptState
-from stagehold.spec.outputs import properties_of
 from stagehold.topology.failover import (
     FailureSituation,
     Restart,
@@ -28,8 +27,8 @@ def situation(reads, states="", lost=()):
     return FailureSituation(partition_regions(topology), known, lambda partition: partition not in lost)
 
 
-def restarted(plan):
-    return "".join(sorted(restart.vertex for restart in plan.restarts))
+def restarted(restarts):
+    return "".join(sorted(restart.vertex for restart in restarts))
 
 
 # reads, states, lost partitions, failed vertices, missing partition named by the cause -> restarted
@@ -67,18 +66,20 @@ TABLE = [
     ids=[row[0] for row in TABLE],
 )
 def test_the_failed_region_what_it_lacks_and_all_below_restart(reads, states, lost, failed, missing, expected):
-    plan = region_failover(situation(reads, states, lost.split()), VertexFailure(tuple(failed), tuple(missing.split())))
-    assert restarted(plan) == expected
+    restarts = region_failover(
+        situation(reads, states, lost.split()), VertexFailure(tuple(failed), tuple(missing.split()))
+    )
+    assert restarted(restarts) == expected
 
 
 def test_each_restart_says_why():
-    plan = region_failover(situation("a-b b-c", "af", ["a-b"]), VertexFailure(("b",)))
-    assert plan.restarts == (
+    restarts = region_failover(situation("a-b b-c", "af", ["a-b"]), VertexFailure(("b",)))
+    assert restarts == (
         Restart("a", RestartCause.INPUT_LOST, "a-b"),
         Restart("b", RestartCause.FAILED),
         Restart("c", RestartCause.UPSTREAM_RESTARTS, "b-c"),
     )
-    assert [restart.reason for restart in plan.restarts] == [
+    assert [restart.reason for restart in restarts] == [
         "a-b is needed and is not available",
         "it failed, or runs together with what failed",
         "b-c, which its region reads, will be produced again",
@@ -153,8 +154,8 @@ def test_the_restart_set_is_the_fixed_point_of_the_rules(topology, data):
     states = {vertex: data.draw(st.sampled_from(sorted(STATES.values()))) for vertex in topology.position}
     lost = data.draw(st.sets(st.sampled_from(sorted(topology.partition_position)))) if topology.partitions else set()
     failed = data.draw(st.sampled_from(sorted(topology.position)))
-    streamed = {partition.id for partition in topology.partitions if not properties_of(partition.type).reconsumable}
-    plan = region_failover(
+    streamed = {partition.id for partition in topology.partitions if not partition.type.reconsumable}
+    restarts = region_failover(
         FailureSituation(regions, states, lambda partition: partition not in lost), VertexFailure((failed,))
     )
-    assert {restart.vertex for restart in plan.restarts} == oracle(topology, regions, failed, states, lost | streamed)
+    assert {restart.vertex for restart in restarts} == oracle(topology, regions, failed, states, lost | streamed)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from tests.topology.graphs import GRAPHS, edges, graph
 
 from stagehold.model.records import AttemptState
-from stagehold.spec.outputs import properties_of
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.topology.build import pipeline_topology
 from stagehold.topology.partition_regions import partition_regions, releasable_partitions
@@ -85,7 +84,7 @@ def test_regions_are_what_must_run_together_and_what_waits_for_each_other(topolo
         return next(region for region in regions if vertex in region)
 
     for producer, consumer, kind in edges(topology):
-        if properties_of(kind).consumed_while_produced:
+        if kind.consumed_while_produced:
             merge(of(producer), of(consumer))
     names = {vertex: min(of(vertex)) for vertex in topology.position}
     successors = {

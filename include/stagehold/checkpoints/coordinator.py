@@ -162,9 +162,8 @@ class Coordinator:
         if event.state is RunState.RUNNING and not (self.settings.blocking_output_gate and self._tasks.any_blocking):
             self._start_timer(event.at)
         if RUN.is_terminal(event.state):
-            ending = self.store.end(self.settings.retention, event.state)
-            self.store = ending.store
-            for entry in ending.deleted:
+            self.store, deleted = self.store.end(self.settings.retention, event.state)
+            for entry in deleted:
                 self._discard(entry.id)
 
     @_on.register

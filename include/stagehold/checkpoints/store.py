@@ -50,15 +50,6 @@ class CompletedCheckpoint:
 
 
 @dataclass(frozen=True)
-class Ending:
-    """What becomes of the checkpoints of a run that ended."""
-
-    store: CheckpointStore
-    kept: tuple[CompletedCheckpoint, ...]
-    deleted: tuple[CompletedCheckpoint, ...]
-
-
-@dataclass(frozen=True)
 class CheckpointStore:
     """Entries in ascending order of id. ``retained`` is how many to keep; less than one is one."""
 
@@ -87,14 +78,14 @@ class CheckpointStore:
         dropped = tuple(self._droppable(entries))[: max(surplus, 0)]
         return replace(self, entries=tuple(kept for kept in entries if kept not in dropped)), dropped
 
-    def end(self, retention: Retention, state: RunState) -> Ending:
-        """Close the store. After any state that is not globally terminal everything is kept:
-        the run goes on elsewhere.
+    def end(self, retention: Retention, state: RunState) -> tuple[CheckpointStore, tuple[CompletedCheckpoint, ...]]:
+        """The closed store of a run that ended, and the entries to delete. After any state that is not globally
+        terminal everything is kept: the run goes on elsewhere.
         """
         delete = state in DELETED_AT[retention]
         deleted = tuple(entry for entry in self.entries if delete and entry.ours)
         kept = tuple(entry for entry in self.entries if entry not in deleted)
-        return Ending(replace(self, entries=kept, closed=True), kept, deleted)
+        return replace(self, entries=kept, closed=True), deleted
 
     @staticmethod
     def _droppable(entries: tuple[CompletedCheckpoint, ...]) -> Iterator[CompletedCheckpoint]:

@@ -52,12 +52,7 @@ class TornFile:
     problem: str
 
 
-@dataclass(frozen=True)
-class Chronicled:
-    """All facts that can be read, in the order in which they were told, and the files that cannot."""
-
-    facts: tuple[Fact, ...]
-    torn: tuple[TornFile, ...]
+Chronicled = tuple[tuple[Fact, ...], tuple[TornFile, ...]]  # facts in the order in which they were told; unread files
 
 
 @dataclass(frozen=True)
@@ -112,10 +107,8 @@ def read_from(files: Files) -> Chronicled:
             told = read_files(files, chronicle_sizes(files))
             break
     said = told.values()
-    return Chronicled(
-        facts=tuple(fact for content in said if not isinstance(content, TornFile) for fact in content),
-        torn=tuple(content for content in said if isinstance(content, TornFile)),
-    )
+    facts = tuple(fact for content in said if not isinstance(content, TornFile) for fact in content)
+    return facts, tuple(content for content in said if isinstance(content, TornFile))
 
 
 def chronicle_sizes(files: Files) -> Mapping[str, int]:

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from stagehold.settings import Settings
@@ -16,15 +15,6 @@ from stagehold.spark.server.configuration import ADDRESS
 from stagehold.spark.server.server_record import write_private
 
 USER = "admin"
-
-
-@dataclass(frozen=True)
-class AirflowSecrets:
-    """Made up once per home, so that a restarted service accepts what another one has signed or encrypted."""
-
-    jwt_secret: str
-    session_key: str
-    fernet_key: str
 
 
 def airflow_home(settings: Settings) -> Path:
@@ -53,7 +43,7 @@ def airflow_environment(settings: Settings) -> Mapping[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "8",
-        "AIRFLOW__CORE__FERNET_KEY": keys.fernet_key,
+        "AIRFLOW__CORE__FERNET_KEY": keys["fernet_key"],
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_password_file(settings)),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{airflow_database(settings)}",
@@ -62,8 +52,8 @@ def airflow_environment(settings: Settings) -> Mapping[str, str]:
         "AIRFLOW__API__PORT": str(settings.airflow_port),
         "AIRFLOW__API__BASE_URL": airflow_url(settings),  # tasks find the api-server by it, not by the port
         "AIRFLOW__API__WORKERS": "1",
-        "AIRFLOW__API__SECRET_KEY": keys.session_key,
-        "AIRFLOW__API_AUTH__JWT_SECRET": keys.jwt_secret,
+        "AIRFLOW__API__SECRET_KEY": keys["session_key"],
+        "AIRFLOW__API_AUTH__JWT_SECRET": keys["jwt_secret"],
         # The default of 1 s is what most of the time between two tasks consists of. At 0.1 s a scheduler that has
         # nothing to do keeps a sixth of a core busy.
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.2",
@@ -105,12 +95,15 @@ def _password_file(settings: Settings) -> Path:
     return airflow_home(settings) / "passwords.json"
 
 
-def _secrets(settings: Settings) -> AirflowSecrets:
+def _secrets(settings: Settings) -> Mapping[str, str]:
+    """Secrets by name, made up once per home: a restarted service accepts what another one has signed or encrypted."""
     file = airflow_home(settings) / "secrets.json"
     if not file.exists():
-        fernet_key = base64.urlsafe_b64encode(os.urandom(32)).decode()
-        keys = AirflowSecrets(
-            jwt_secret=secrets.token_hex(32), session_key=secrets.token_hex(32), fernet_key=fernet_key
-        )
-        write_private(file, json.dumps(asdict(keys)))
-    return AirflowSecrets(**json.loads(file.read_text()))
+        keys = {
+            "jwt_secret": secrets.token_hex(32),
+            "session_key": secrets.token_hex(32),
+            "fernet_key": base64.urlsafe_b64encode(os.urandom(32)).decode(),
+        }
+        write_private(file, json.dumps(keys))
+    found: Mapping[str, str] = json.loads(file.read_text())
+    return found

@@ -1,4 +1,4 @@
-"""What each type of output promises, and which type an output has that names none.
+"""Which type an output has that names none; and, as a table, what each type promises (`pipeline.OutputType`).
 
 type                 consumed              re-consumable  bounded  persistent  released by
 blocking             after it is finished  yes            no       no          scheduler
@@ -26,45 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from stagehold.model.graph import UnionFind, strong_components
 from stagehold.spec.pipeline import Exchange, OutputType
 from stagehold.spec.settings.run_settings import ExecutionMode
-
-
-class ReleasedBy(StrEnum):
-    """Who deletes an output: the scheduler once no reader needs it, or its producer once it was read."""
-
-    SCHEDULER = "scheduler"
-    PRODUCER = "producer"
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputProperties:
-    """The promises of one output type.
-
-    :param consumed_while_produced: the reader must run together with the producer, so both are in one region.
-    :param reconsumable: a restarted reader can read it again.
-    :param bounded: only a bounded part of it exists at any time.
-    :param persistent: it belongs to the user when the run has finished, and is never released early.
-    """
-
-    consumed_while_produced: bool
-    reconsumable: bool
-    bounded: bool
-    persistent: bool
-    released_by: ReleasedBy
-
-
-def properties_of(output_type: OutputType) -> OutputProperties:
-    return OutputProperties(
-        consumed_while_produced=not output_type.stored,
-        reconsumable=output_type.stored,
-        bounded=output_type is OutputType.PIPELINED_BOUNDED,
-        persistent=output_type is OutputType.BLOCKING_PERSISTENT,
-        released_by=ReleasedBy.SCHEDULER if output_type.stored else ReleasedBy.PRODUCER,
-    )
 
 
 @dataclass(frozen=True)

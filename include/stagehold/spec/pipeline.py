@@ -28,6 +28,13 @@ class Exchange(StrEnum):
     GATHER = "gather"
 
 
+class ReleasedBy(StrEnum):
+    """Who deletes an output: the scheduler once no reader needs it, or its producer once it was read."""
+
+    SCHEDULER = "scheduler"
+    PRODUCER = "producer"
+
+
 class OutputType(StrEnum):
     """How long an output lives, and whether it is stored at all."""
 
@@ -39,6 +46,30 @@ class OutputType(StrEnum):
     @property
     def stored(self) -> bool:
         return self in (OutputType.BLOCKING, OutputType.BLOCKING_PERSISTENT)
+
+    @property
+    def consumed_while_produced(self) -> bool:
+        """The reader must run together with the producer, so both are in one region."""
+        return not self.stored
+
+    @property
+    def reconsumable(self) -> bool:
+        """A restarted reader can read it again."""
+        return self.stored
+
+    @property
+    def bounded(self) -> bool:
+        """Only a bounded part of it exists at any time."""
+        return self is OutputType.PIPELINED_BOUNDED
+
+    @property
+    def persistent(self) -> bool:
+        """It belongs to the user when the run has finished, and is never released early."""
+        return self is OutputType.BLOCKING_PERSISTENT
+
+    @property
+    def released_by(self) -> ReleasedBy:
+        return ReleasedBy.SCHEDULER if self.stored else ReleasedBy.PRODUCER
 
 
 class CommitterKind(StrEnum):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from stagehold.errors import InvalidTopology, TopologyProblem
 from stagehold.model.graph import strong_components
-from stagehold.spec.outputs import properties_of
 from stagehold.spec.pipeline import Exchange, OutputType, Pipeline
 from stagehold.topology.topology import ExchangeGroup, ResultPartition, Topology, Vertex
 
@@ -110,9 +109,7 @@ def _shared_groups(partitions: Sequence[DeclaredPartition]) -> tuple[ExchangeGro
 
 
 def _checked(file: str, topology: Topology) -> Topology:
-    streams = [
-        number for number, group in enumerate(topology.groups) if properties_of(group.type).consumed_while_produced
-    ]
+    streams = [number for number, group in enumerate(topology.groups) if group.type.consumed_while_produced]
     vertices = dict.fromkeys(
         vertex for group in streams for vertex in (*topology.group_producers[group], *topology.group_consumers[group])
     )

@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import Protocol
 
 from stagehold.model.records import AttemptState
-from stagehold.spec.outputs import properties_of
 from stagehold.topology.partition_regions import PartitionRegions
 
 
@@ -61,13 +60,6 @@ class VertexFailure:
 
 
 @dataclass(frozen=True)
-class FailoverPlan:
-    """Vertices to restart, in topology order."""
-
-    restarts: tuple[Restart, ...]
-
-
-@dataclass(frozen=True)
 class FailureSituation:
     """What is known at the moment of a failure. A vertex that ``states`` does not name was never started."""
 
@@ -79,34 +71,28 @@ class FailureSituation:
         return self.states.get(vertex, AttemptState.CREATED)
 
 
-def region_failover(situation: FailureSituation, failure: VertexFailure) -> FailoverPlan:
-    """What a failure of single vertices restarts.
+def region_failover(situation: FailureSituation, failure: VertexFailure) -> tuple[Restart, ...]:
+    """The vertices that a failure of single vertices restarts, in topology order.
 
     ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
     """
     topology = situation.regions.topology
     search = _Search(situation, frozenset(topology.partition_number(name) for name in failure.missing))
     for failed in failure.vertices:
-        search.take(situation.regions.region_with(failed), _Reached(RestartCause.FAILED))
+        search.take(situation.regions.region_with(failed), RestartCause.FAILED)
     search.spread()
     restarts = []
     for vertex, region in zip(topology.vertices, situation.regions.region_of, strict=True):
         reached_by = search.taken.get(region)
         if reached_by is not None and situation.state(vertex.id) is not AttemptState.CREATED:
-            restarts.append(Restart(vertex.id, reached_by.cause, reached_by.through))
-    return FailoverPlan(tuple(restarts))
-
-
-@dataclass(frozen=True, slots=True)
-class _Reached:
-    """Why a region restarts."""
-
-    cause: RestartCause
-    through: str | None = None
+            restarts.append(Restart(vertex.id, *reached_by))
+    return tuple(restarts)
 
 
 class _Search:
-    """Every region is taken once and every exchange group looked at once in each direction, so the cost is linear."""
+    """Which regions restart, and why. Every region is taken once and every exchange group looked at once in each
+    direction, so the cost is linear.
+    """
 
     def __init__(self, situation: FailureSituation, missing: Collection[int]) -> None:
         self._situation, self._missing = situation, missing
@@ -114,11 +100,11 @@ class _Search:
         self._queue: deque[int] = deque()
         self._climbed: set[int] = set()
         self._descended: set[int] = set()
-        self.taken: dict[int, _Reached] = {}
+        self.taken: dict[int, tuple[RestartCause, str | None]] = {}  # by region, why it restarts
 
-    def take(self, region: int, reached: _Reached) -> None:
+    def take(self, region: int, cause: RestartCause, through: str | None = None) -> None:
         if region not in self.taken:
-            self.taken[region] = reached
+            self.taken[region] = cause, through
             self._queue.append(region)
 
     def spread(self) -> None:
@@ -132,27 +118,21 @@ class _Search:
     def _climb(self, group: int) -> None:
         for partition in self._topology.group_partitions[group]:
             if not self._readable(partition):
-                self.take(
-                    self._regions.producer(partition),
-                    _Reached(RestartCause.INPUT_LOST, self._topology.partitions[partition].id),
-                )
+                lost = self._topology.partitions[partition].id
+                self.take(self._regions.producer(partition), RestartCause.INPUT_LOST, lost)
 
     def _readable(self, number: int) -> bool:
         """Whether a partition can be read again: asked anew, for a type that allows it, and not named as missing."""
         partition = self._topology.partitions[number]
-        return (
-            number not in self._missing
-            and properties_of(partition.type).reconsumable
-            and self._situation.available(partition.id)
-        )
+        return number not in self._missing and partition.type.reconsumable and self._situation.available(partition.id)
 
     def _descend(self, region: int, group: int) -> None:
         own = next(
             number for number in self._topology.group_partitions[group] if self._regions.producer(number) == region
         )
-        reached = _Reached(RestartCause.UPSTREAM_RESTARTS, self._topology.partitions[own].id)
+        through = self._topology.partitions[own].id
         for consumer in self._regions.reading[group]:
-            self.take(consumer, reached)
+            self.take(consumer, RestartCause.UPSTREAM_RESTARTS, through)
 
 
 def _unseen(groups: Iterable[int], seen: set[int]) -> Iterator[int]:

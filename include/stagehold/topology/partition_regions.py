@@ -15,8 +15,7 @@ from functools import cached_property
 
 from stagehold.model.graph import fused, strong_components, topological_order
 from stagehold.model.records import AttemptState
-from stagehold.spec.outputs import ReleasedBy, properties_of
-from stagehold.spec.pipeline import OutputType
+from stagehold.spec.pipeline import OutputType, ReleasedBy
 from stagehold.topology.topology import Numbers, Topology, inverted
 
 Components = Sequence[Sequence[int]]
@@ -91,7 +90,7 @@ def _fused(topology: Topology) -> Components:
     glued = (
         (*topology.group_producers[number], *topology.group_consumers[number])
         for number, group in enumerate(topology.groups)
-        if properties_of(group.type).consumed_while_produced
+        if group.type.consumed_while_produced
     )
     return fused(glued, [vertex.co_location for vertex in topology.vertices])
 
@@ -143,5 +142,4 @@ def releasable_partitions(regions: PartitionRegions, states: Mapping[str, Attemp
 
 
 def _released_early(kind: OutputType) -> bool:
-    properties = properties_of(kind)
-    return properties.released_by is ReleasedBy.SCHEDULER and not properties.persistent
+    return kind.released_by is ReleasedBy.SCHEDULER and not kind.persistent

@@ -176,12 +176,12 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
 
 def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
     pipeline, ledger = run.request.pipeline, run.ledger
-    words = said_waivers(pipeline, run.request.interval, ledger, run.settings)
+    holding_of, past_of = said_waivers(pipeline, run.request.interval, ledger, run.settings)
     for stage in pipeline.stages:
         cell = Cell(pipeline.name, stage.id, run.request.interval)
         width = ledger.partitions.width(cell) if stage.gate else 0
         if stage.gate and width:
-            holding, past = words.holding.get(stage.name, ()), words.past.get(stage.name, ())
+            holding, past = holding_of.get(stage.name, ()), past_of.get(stage.name, ())
             data = _refused(cell, ledger) if holding or past else ()
             told = words_told(data, (*past, *holding), holding)
             results, waived = ledger.gates.verdicts(cell), waived_in(data, holding)

@@ -84,7 +84,7 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
     request, looked = known.request, found_now()
     of_resume = read_resume_facts(known, ledger, settings)
     attempts = ledger.attempts.of_run(request.run_id)
-    words = said_waivers(request.pipeline, request.interval, ledger, settings)
+    holding, past = said_waivers(request.pipeline, request.interval, ledger, settings)
     return RunFacts(
         dag_run=of_resume.dag_run,
         regions=of_resume.regions,
@@ -97,8 +97,8 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         traces=_traces(request.run_id, ledger, settings),
         gate_failures=_gate_failures(request, ledger),
         restore=known.restore,
-        waivers=words.holding,
-        past_waivers=words.past,
+        waivers=holding,
+        past_waivers=past,
         ledger_state=_ledger_state(request.run_id, ledger),
         looked=looked,
         untold=ledger.events.of_kind(request.run_id, UNTOLD),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,14 +30,6 @@ WithDocs = Annotated[
 
 
 @dataclass(frozen=True)
-class FailedPartition:
-    """``observed`` is what the expectation saw there."""
-
-    partition: int
-    observed: str
-
-
-@dataclass(frozen=True)
 class JudgedExpectation:
     """An expectation of a stage's gate: how many partitions meet it, and which do not. ``results`` are all that
     was said, by partition.
@@ -48,7 +40,7 @@ class JudgedExpectation:
     expectation: str
     severity: Severity
     passed: int
-    failed: tuple[FailedPartition, ...]
+    failed: tuple[GateResult, ...]
     judged_at: datetime
     results: tuple[GateResult, ...]
     waived: Waived
@@ -56,7 +48,7 @@ class JudgedExpectation:
 
     @property
     def waived_partitions(self) -> int:
-        return sum((partition.partition, self.expectation) in self.waived for partition in self.failed)
+        return sum((result.partition, self.expectation) in self.waived for result in self.failed)
 
     @property
     def outstaying(self) -> int:
@@ -137,7 +129,7 @@ def _write_docs(site: DocSite, settings: Settings) -> str:
 
 
 def _judged(stage: str, results: Sequence[GateResult], waived: Waived, published: frozenset[int]) -> JudgedExpectation:
-    failed = tuple(FailedPartition(result.partition, result.observed) for result in results if not result.passed)
+    failed = tuple(result for result in results if not result.passed)
     newest = max(results, key=lambda result: result.recorded_at)
     return JudgedExpectation(
         stage=stage,
@@ -161,7 +153,7 @@ def _document(expectation: JudgedExpectation) -> Mapping[str, Any]:
         "severity": expectation.severity,
         "scope": "stage" if expectation.results[0].is_of_stage else "partition",
         "passed": expectation.passed,
-        "failed": [asdict(partition) for partition in expectation.failed],
+        "failed": [{"partition": result.partition, "observed": result.observed} for result in expectation.failed],
         "judged_at": expectation.judged_at,
         "outstaying": expectation.outstaying,
         "results": [_result(result, expectation.waived) for result in expectation.results],
@@ -189,7 +181,7 @@ def _cells(expectation: JudgedExpectation) -> tuple[str, ...]:
     from stagehold.model.partition_set import PartitionSet
 
     which = (
-        f"{len(expectation.failed)} ({PartitionSet(each.partition for each in expectation.failed)})"
+        f"{len(expectation.failed)} ({PartitionSet(result.partition for result in expectation.failed)})"
         if expectation.failed
         else "0"
     )

@@ -16,7 +16,7 @@ from stagehold.spark.server.java import jar_folder, pinned_jars
 
 def prepare(settings: Settings, console: Console) -> None:
     """Make the cache complete; says nothing and takes no time when it already is."""
-    if not check_jars(jar_folder(settings)).passed:
+    if any(check_jars(jar_folder(settings))):
         _fetch(settings, console)
     if place := lacking_archive(settings):
         console.print("Making the archive of classes that halves each start of Spark, once (about a minute)")

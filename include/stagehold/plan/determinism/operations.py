@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stagehold.code.stage_code import CodeCall
@@ -254,30 +254,21 @@ ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 WITHOUT_PARENTHESES = ("current_timestamp", "current_date", "current_time", "localtimestamp")
 
 
-@dataclass
-class _Open:
-    """A parenthesis that is not closed yet; ``name`` is the function before it, if any."""
-
-    name: str
-    starts: list[int] = field(default_factory=list)
-
-
 def uses_in_sql(text: str, inside: str = "") -> Iterator[Use]:
     """Every function called in ``text``, innermost first, with its arguments as they are written."""
-    stack: list[_Open] = []
+    # Of each parenthesis that is not closed yet, the function before it, if any, and where its arguments start.
+    stack: list[tuple[str, list[int]]] = []
     for token in TOKEN.finditer(text):
         mark, name, word = token["mark"], token["name"], token["word"]
         if name or mark == "(":
-            stack.append(_Open((name or "").lower(), [token.end()]))
+            stack.append(((name or "").lower(), [token.end()]))
         elif mark == "," and stack:
-            stack[-1].starts.append(token.end())
+            stack[-1][1].append(token.end())
         elif mark == ")" and stack:
-            closed = stack.pop()
-            if closed.name:
-                around = next((opened.name for opened in reversed(stack) if opened.name), inside)
-                yield Use(
-                    closed.name, _arguments(text, closed.starts, token.start()), around, _order(text, token.end())
-                )
+            function, starts = stack.pop()
+            if function:
+                around = next((outer for outer, _ in reversed(stack) if outer), inside)
+                yield Use(function, _arguments(text, starts, token.start()), around, _order(text, token.end()))
         elif word and word.lower() in WITHOUT_PARENTHESES:
             yield Use(word.lower())
     if LIMIT.search(text):

@@ -107,7 +107,7 @@ def what_if_graph(
     gone = frozenset(topology.partition(name).id for name in lost)
     regions = partition_regions(topology)
     situation = FailureSituation(regions, states, lambda partition: partition not in gone)
-    restarts = region_failover(situation, VertexFailure(tuple(failed), tuple(missing))).restarts
+    restarts = region_failover(situation, VertexFailure(tuple(failed), tuple(missing)))
     after = {**states, **{restart.vertex: AttemptState.CREATED for restart in restarts}}
     releasable = tuple(name for name in releasable_partitions(regions, after) if name not in gone)
     return Consequences(

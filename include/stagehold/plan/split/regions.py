@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from stagehold.errors import RegionCycle
 from stagehold.model.graph import fused, topological_order
-from stagehold.spec.outputs import properties_of
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
 
 
@@ -35,7 +34,7 @@ def stage_regions(pipeline: Pipeline) -> tuple[Region, ...]:
     glued = (
         (producer, reader)
         for producer, reader in exchanges
-        if properties_of(pipeline.stages[producer].output.type).consumed_while_produced
+        if pipeline.stages[producer].output.type.consumed_while_produced
     )
     components = fused(glued, [stage.co_location for stage in pipeline.stages])
     return _ordered(pipeline, components, _region_edges(components, exchanges))

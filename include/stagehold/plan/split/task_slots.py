@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from stagehold.errors import ScheduleRefused
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.spec.outputs import properties_of
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ScheduleMode
 from stagehold.topology.build import pipeline_topology
@@ -118,6 +117,6 @@ def _shuffle(regions: PartitionRegions, region: Sequence[str]) -> str:
     """The exchange that holds several partitions of a stage together."""
     for number in regions.groups_read[regions.region_with(region[0])]:
         group = regions.topology.groups[number]
-        if properties_of(group.type).consumed_while_produced and max(len(group.partitions), len(group.consumers)) > 1:
+        if group.type.consumed_while_produced and max(len(group.partitions), len(group.consumers)) > 1:
             return f"the pipelined output {group.partitions[0]} is shuffled to {group.consumers[0]}"
     return "several partitions of one of its stages are located together or wait for each other"

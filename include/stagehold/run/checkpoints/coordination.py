@@ -147,7 +147,7 @@ def _lease_when_free(run: Run, workplace: Workplace) -> Lease:
 def _delete_all(checkpoints: RunCheckpoints) -> None:
     run = checkpoints.run
     checkpoints.clear_up()
-    deleted = checkpoints.store.end(retention_of(checkpoints.request.pipeline.checkpoint), run.state).deleted
+    _, deleted = checkpoints.store.end(retention_of(checkpoints.request.pipeline.checkpoint), run.state)
     for entry in deleted:
         checkpoints.discard(entry.id, entry.id)
     if deleted:

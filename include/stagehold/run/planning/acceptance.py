@@ -5,7 +5,6 @@ counts in a sandbox as well.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from stagehold.chronicle.chronicle import facts_told
@@ -15,6 +14,8 @@ from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
+
+WaiversByStage = Mapping[str, tuple[Waiver, ...]]  # by the name of a stage, oldest first
 
 
 def acceptances_for(
@@ -35,27 +36,19 @@ def acceptances_for(
     return {name: acceptances for name, acceptances in words.items() if acceptances}
 
 
-def waivers_for(
-    pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
-) -> Mapping[str, tuple[Waiver, ...]]:
+def waivers_for(pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings) -> WaiversByStage:
     """Waivers in force for the stages of the pipeline, by name."""
     return by_stage(pipeline, waivers_in_force(pipeline.name, interval, ledger, settings))
 
 
-@dataclass(frozen=True)
-class SaidWaivers:
-    """Waivers by the names of stages, oldest first: those in force, and those that are not, or took others back."""
-
-    holding: Mapping[str, tuple[Waiver, ...]]
-    past: Mapping[str, tuple[Waiver, ...]]
-
-
-def said_waivers(pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings) -> SaidWaivers:
-    """All that was waived of an interval."""
+def said_waivers(
+    pipeline: Pipeline, interval: str, ledger: Ledger, settings: Settings
+) -> tuple[WaiversByStage, WaiversByStage]:
+    """All waivers of an interval: those in force, and those that are not, or took others back."""
     said = all_waivers(pipeline.name, interval, ledger, settings)
     holding = in_force(said, datetime.now(UTC))
     past = [waiver for waiver in said if waiver not in holding]
-    return SaidWaivers(by_stage(pipeline, holding), by_stage(pipeline, past))
+    return by_stage(pipeline, holding), by_stage(pipeline, past)
 
 
 def waivers_in_force(pipeline: str, interval: str, ledger: Ledger, settings: Settings) -> tuple[Waiver, ...]:
@@ -75,7 +68,7 @@ def with_production(pipeline: str, interval: str, own: Sequence[Waiver], setting
     return (*before, *own)
 
 
-def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> Mapping[str, tuple[Waiver, ...]]:
+def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> WaiversByStage:
     """Waivers for the stages that the pipeline still has, by name."""
     by_name = {stage.name: tuple(waiver for waiver in words if waiver.stage == stage.id) for stage in pipeline.stages}
     return {name: waivers for name, waivers in by_name.items() if waivers}

@@ -68,8 +68,8 @@ def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], settings: Setti
     reads of production's tables says nothing of what happened in the sandbox, so their logs are not looked at.
     """
     lake_uri = settings.lake_uri
-    pipelines, told = tuple(pipelines), read_chronicle(lake_uri)
-    facts = (*known, *told.facts)
+    pipelines, (told, torn) = tuple(pipelines), read_chronicle(lake_uri)
+    facts = (*known, *told)
     records = [fact for fact in facts if isinstance(fact, PartitionRecord)]
     foreign = frozenset(record for record in records if settings.reads_only(record.table))
     own = [record for record in records if record not in foreign]
@@ -81,7 +81,7 @@ def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], settings: Setti
     for lease, epoch in (*_epochs_of_attempts(facts), *_epochs_of_logs(pipelines, tables)):
         epochs[lease] = max(epoch, epochs.get(lease, 0))
     said = tuple(verdicts_beside(unrecorded(facts, published)))
-    return Evidence(LakeKnowledge(told.facts, published, said), told.torn, tuple(_gone(newest)), epochs, foreign)
+    return Evidence(LakeKnowledge(told, published, said), torn, tuple(_gone(newest)), epochs, foreign)
 
 
 def _declared(pipelines: Iterable[Pipeline], lake_uri: str) -> Iterator[StageTable]:

@@ -11,7 +11,6 @@ from stagehold.model.units import AUTO
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show
 from stagehold.spec.loading.named_code import job_problem
-from stagehold.spec.outputs import properties_of
 from stagehold.spec.pipeline import Exchange
 from stagehold.spec.settings.airflow_settings import CALLBACKS, OF_SLOTS, OF_THE_ORDER, TaskSettings
 from stagehold.spec.settings.run_settings import ScheduleMode
@@ -45,7 +44,7 @@ def regions_of(draft: Draft) -> Iterator[tuple[str, ...]]:
         (names.index(producer), names.index(reader))
         for reader in names
         for producer in draft.edges(reader)
-        if producer in draft.stages and properties_of(draft.types[producer]).consumed_while_produced
+        if producer in draft.stages and draft.types[producer].consumed_while_produced
     )
     for component in fused(glued, [draft.stages[name].co_location for name in names]):
         yield tuple(names[place] for place in component)
