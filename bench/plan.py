@@ -43,7 +43,6 @@ from stagehold.spec.settings.source import Source  # noqa: E402
 from stagehold.topology.build import pipeline_topology  # noqa: E402
 from stagehold.topology.failover import (  # noqa: E402
     FailureSituation,
-    VertexFailure,
     region_failover,
 )
 from stagehold.topology.partition_regions import (  # noqa: E402
@@ -160,7 +159,7 @@ def regions_of(pipeline: Pipeline) -> PartitionRegions:
 def everything_restarts(regions: PartitionRegions) -> int:
     """The dearest failover: the last stage fails and everything stored is gone."""
     situation = FailureSituation(regions, finished(regions.topology), available=lambda _: False)
-    return len(region_failover(situation, VertexFailure(("shown:0",))))
+    return len(region_failover(situation, ["shown:0"]))
 
 
 def computed(situation: Situation) -> int:

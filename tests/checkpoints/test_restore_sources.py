@@ -39,15 +39,13 @@ def test_the_first_source_that_verifies_wins_and_no_later_one_is_asked():
         asked.append(source.run_id)
         return "a file is gone" if source.origin is Origin.OWN else None
 
-    choice = choose(sources("own@1 other@2 save@3"), verify)
-    assert choice.source is not None
-    assert choice.source.origin is Origin.OTHER_RUN
-    assert [(str(source), why) for source, why in choice.passed_over] == [
-        ("checkpoint of this run 1 (own)", "a file is gone")
-    ]
+    source, passed_over = choose(sources("own@1 other@2 save@3"), verify)
+    assert source is not None
+    assert source.origin is Origin.OTHER_RUN
+    assert [(str(other), why) for other, why in passed_over] == [("checkpoint of this run 1 (own)", "a file is gone")]
     assert asked == ["own", "other"]
 
 
 def test_without_any_source_there_is_none():
-    assert choose([], lambda source: None).source is None
-    assert choose(sources("own@1 other@2"), lambda source: "gone").source is None
+    assert choose([], lambda source: None) == (None, ())
+    assert choose(sources("own@1 other@2"), lambda source: "gone")[0] is None

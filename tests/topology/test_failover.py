@@ -11,7 +11,6 @@ from stagehold.topology.failover import (
     FailureSituation,
     Restart,
     RestartCause,
-    VertexFailure,
     region_failover,
 )
 from stagehold.topology.partition_regions import partition_regions
@@ -66,14 +65,12 @@ TABLE = [
     ids=[row[0] for row in TABLE],
 )
 def test_the_failed_region_what_it_lacks_and_all_below_restart(reads, states, lost, failed, missing, expected):
-    restarts = region_failover(
-        situation(reads, states, lost.split()), VertexFailure(tuple(failed), tuple(missing.split()))
-    )
+    restarts = region_failover(situation(reads, states, lost.split()), failed, missing.split())
     assert restarted(restarts) == expected
 
 
 def test_each_restart_says_why():
-    restarts = region_failover(situation("a-b b-c", "af", ["a-b"]), VertexFailure(("b",)))
+    restarts = region_failover(situation("a-b b-c", "af", ["a-b"]), "b")
     assert restarts == (
         Restart("a", RestartCause.INPUT_LOST, "a-b"),
         Restart("b", RestartCause.FAILED),
@@ -92,8 +89,8 @@ def test_every_cause_has_its_words():
 
 def test_a_missing_partition_counts_for_the_failure_that_names_it_only():
     now = situation("a-b", "af")
-    assert restarted(region_failover(now, VertexFailure(("b",), ("a-b",)))) == "ab"
-    assert restarted(region_failover(now, VertexFailure(("b",)))) == "b"
+    assert restarted(region_failover(now, "b", ["a-b"])) == "ab"
+    assert restarted(region_failover(now, "b")) == "b"
 
 
 def test_availability_is_asked_anew_at_every_failure_and_once_per_partition():
@@ -108,9 +105,9 @@ def test_availability_is_asked_anew_at_every_failure_and_once_per_partition():
     now = FailureSituation(
         partition_regions(topology), dict.fromkeys(topology.position, AttemptState.RUNNING), available
     )
-    assert restarted(region_failover(now, VertexFailure(("c",)))) == "ce"
+    assert restarted(region_failover(now, "c")) == "ce"
     gone.add("b-cd")
-    assert restarted(region_failover(now, VertexFailure(("c",)))) == "bcde"
+    assert restarted(region_failover(now, "c")) == "bcde"
     assert asked == ["a-cd", "b-cd", "c-e"] * 2
 
 
@@ -122,15 +119,15 @@ def test_a_sequence_of_failures_is_answered_by_what_is_true_each_time():
     steps = []
     for vertex, newly_lost in [("c", set()), ("c", {"b-c"}), ("b", {"a-b"}), ("a", set())]:
         lost |= newly_lost
-        steps.append(restarted(region_failover(now, VertexFailure((vertex,)))))
+        steps.append(restarted(region_failover(now, [vertex])))
         lost.clear()
     assert steps == ["c", "bc", "abc", "abc"]
 
 
-@pytest.mark.parametrize("failure", [VertexFailure(("z",)), VertexFailure(("a",), missing=("z",))])
+@pytest.mark.parametrize("failure", [(["z"], []), (["a"], ["z"])])
 def test_unknown_names_are_refused(failure):
     with pytest.raises(UnknownName, match="'z'"):
-        region_failover(situation("a-b"), failure)
+        region_failover(situation("a-b"), *failure)
 
 
 def oracle(topology, regions, failed, states, unavailable):
@@ -155,7 +152,5 @@ def test_the_restart_set_is_the_fixed_point_of_the_rules(topology, data):
     lost = data.draw(st.sets(st.sampled_from(sorted(topology.partition_position)))) if topology.partitions else set()
     failed = data.draw(st.sampled_from(sorted(topology.position)))
     streamed = {partition.id for partition in topology.partitions if not partition.type.reconsumable}
-    restarts = region_failover(
-        FailureSituation(regions, states, lambda partition: partition not in lost), VertexFailure((failed,))
-    )
+    restarts = region_failover(FailureSituation(regions, states, lambda partition: partition not in lost), [failed])
     assert {restart.vertex for restart in restarts} == oracle(topology, regions, failed, states, lost | streamed)

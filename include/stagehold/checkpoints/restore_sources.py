@@ -31,12 +31,7 @@ class RestoreSource:
         return f"{self.origin} {self.checkpoint} ({self.run_id})"
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The source that is taken, None if there is none, and those before it that could not be, each with the reason."""
-
-    source: RestoreSource | None
-    passed_over: tuple[tuple[RestoreSource, str], ...]
+PassedOver = tuple[tuple[RestoreSource, str], ...]  # sources that could not be taken, each with the reason
 
 
 def in_order(sources: Iterable[RestoreSource]) -> tuple[RestoreSource, ...]:
@@ -45,8 +40,10 @@ def in_order(sources: Iterable[RestoreSource]) -> tuple[RestoreSource, ...]:
     return tuple(source for origin in Origin for source in newest_first if source.origin is origin)
 
 
-def choose(sources: Iterable[RestoreSource], verify: Callable[[RestoreSource], str | None]) -> Choice:
-    """The first source that verifies.
+def choose(
+    sources: Iterable[RestoreSource], verify: Callable[[RestoreSource], str | None]
+) -> tuple[RestoreSource | None, PassedOver]:
+    """The first source that verifies, None if there is none, and those before it that do not.
 
     :param verify: why a source cannot be read, None if it can; asked only until one can.
     """
@@ -54,6 +51,6 @@ def choose(sources: Iterable[RestoreSource], verify: Callable[[RestoreSource], s
     for source in in_order(sources):
         problem = verify(source)
         if problem is None:
-            return Choice(source, tuple(passed_over))
+            return source, tuple(passed_over)
         passed_over.append((source, problem))
-    return Choice(None, tuple(passed_over))
+    return None, tuple(passed_over)

@@ -64,12 +64,17 @@ def retake(
         changes = take_anew(Retake(declared, asked, key), ledger, settings, dry_run=dry_run)
     if as_json:
         print_document(
-            {"stage": stage, "interval": key, "dry_run": dry_run, "changes": [asdict(change) for change in changes]}
+            {
+                "stage": stage,
+                "interval": key,
+                "dry_run": dry_run,
+                "changes": [{"path": path, "change": change} for path, change in changes.items()],
+            }
         )
         return
     if changes:
         print_table(
-            f"Files of {stage} for {key}", ("change", "file"), [(change.change, change.path) for change in changes]
+            f"Files of {stage} for {key}", ("change", "file"), [(change, path) for path, change in changes.items()]
         )
     would = "would take" if dry_run else "takes"
     typer.echo(

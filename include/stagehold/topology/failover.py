@@ -8,7 +8,7 @@ other data. Vertices that were never started are left alone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -50,16 +50,6 @@ class Restart:
 
 
 @dataclass(frozen=True)
-class VertexFailure:
-    """What failed. ``missing`` are the partitions that the cause names as unreadable;
-    they count for this failure only.
-    """
-
-    vertices: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class FailureSituation:
     """What is known at the moment of a failure. A vertex that ``states`` does not name was never started."""
 
@@ -71,21 +61,26 @@ class FailureSituation:
         return self.states.get(vertex, AttemptState.CREATED)
 
 
-def region_failover(situation: FailureSituation, failure: VertexFailure) -> tuple[Restart, ...]:
+def region_failover(
+    situation: FailureSituation, failed: Sequence[str], missing: Sequence[str] = ()
+) -> tuple[Restart, ...]:
     """The vertices that a failure of single vertices restarts, in topology order.
 
     ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
+
+    :param failed: the vertices that failed.
+    :param missing: partitions that the cause names as unreadable; they count for this failure only.
     """
     topology = situation.regions.topology
-    search = _Search(situation, frozenset(topology.partition_number(name) for name in failure.missing))
-    for failed in failure.vertices:
-        search.take(situation.regions.region_with(failed), RestartCause.FAILED)
+    search = _Search(situation, frozenset(topology.partition_number(name) for name in missing))
+    for vertex in failed:
+        search.take(situation.regions.region_with(vertex), RestartCause.FAILED)
     search.spread()
     restarts = []
-    for vertex, region in zip(topology.vertices, situation.regions.region_of, strict=True):
+    for known, region in zip(topology.vertices, situation.regions.region_of, strict=True):
         reached_by = search.taken.get(region)
-        if reached_by is not None and situation.state(vertex.id) is not AttemptState.CREATED:
-            restarts.append(Restart(vertex.id, *reached_by))
+        if reached_by is not None and situation.state(known.id) is not AttemptState.CREATED:
+            restarts.append(Restart(known.id, *reached_by))
     return tuple(restarts)
 
 

@@ -4,13 +4,13 @@ import pytest
 
 from stagehold.model.records import AttemptState
 from stagehold.plan.waves.slow_partitions import (
-    SpeculationSettings,
     TimedAttempt,
     partitions_to_help,
     slow_attempts,
 )
+from stagehold.spec.settings.run_settings import Speculation
 
-SETTINGS = SpeculationSettings()
+SETTINGS = Speculation()
 STATES = dict(
     zip(
         "FRSXN", (AttemptState(word) for word in ("finished", "running", "scheduled", "failed", "created")), strict=True

@@ -36,8 +36,8 @@ def nights(tmp_path):
 def latest(nights: Nights, run: str = "new") -> tuple[str, list[str]]:
     """Run, number, and why others were passed over."""
     found = Candidates(PIPELINE, DAY, f"{run}.{DAY}", nights.settings.lake_uri, nights.ledger)
-    address, choice = found.latest()
-    return "/".join(address.split("/")[-2:]), [f"{source}: {why}" for source, why in choice.passed_over]
+    address, passed_over = found.latest()
+    return "/".join(address.split("/")[-2:]), [f"{source}: {why}" for source, why in passed_over]
 
 
 def manifest(nights: Nights, run: str, number: int) -> Path:
@@ -85,8 +85,8 @@ def compared(nights: Nights, verify: VerifyPolicy, reader: Reader) -> tuple[str,
     found = Candidates(PIPELINE, DAY, f"new.{DAY}", nights.settings.lake_uri, nights.ledger)
     pipeline = nights.pipeline.model_copy(update={"verify": verify})
     with ExitStack() as opened:
-        address, choice = found.latest(SnapshotComparison(pipeline, reader.open, opened).damaged)
-    return "/".join(address.split("/")[-2:]), [f"{source}: {why}" for source, why in choice.passed_over]
+        address, passed_over = found.latest(SnapshotComparison(pipeline, reader.open, opened).damaged)
+    return "/".join(address.split("/")[-2:]), [f"{source}: {why}" for source, why in passed_over]
 
 
 def test_a_checkpoint_with_other_content_is_passed_over(nights):

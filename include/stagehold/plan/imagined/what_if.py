@@ -23,7 +23,7 @@ from stagehold.plan.resume.situation import Situation, StageData, StageFacts, St
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.topology.build import partition_name, pipeline_topology
-from stagehold.topology.failover import FailureSituation, VertexFailure, region_failover
+from stagehold.topology.failover import FailureSituation, region_failover
 from stagehold.topology.partition_regions import PartitionRegions, partition_regions, releasable_partitions
 from stagehold.topology.topology import Topology
 
@@ -107,7 +107,7 @@ def what_if_graph(
     gone = frozenset(topology.partition(name).id for name in lost)
     regions = partition_regions(topology)
     situation = FailureSituation(regions, states, lambda partition: partition not in gone)
-    restarts = region_failover(situation, VertexFailure(tuple(failed), tuple(missing)))
+    restarts = region_failover(situation, failed, missing)
     after = {**states, **{restart.vertex: AttemptState.CREATED for restart in restarts}}
     releasable = tuple(name for name in releasable_partitions(regions, after) if name not in gone)
     return Consequences(

@@ -15,7 +15,6 @@ command (`run/intervals/retake.py`). An interval that found nothing new is empty
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from stagehold.model.source_position import FilesRead, Position, SourceFile, VersionsRead
 
@@ -49,21 +48,13 @@ def _have_in_common(position: Position, other: Position) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class FileChange:
-    """A file that an interval takes anew; ``change`` is what became of it."""
-
-    path: str
-    change: str
-
-
-def file_changes(before: FilesRead, after: FilesRead) -> tuple[FileChange, ...]:
-    """What is different about the files of an interval, by path."""
+def file_changes(before: FilesRead, after: FilesRead) -> Mapping[str, str]:
+    """What became of the files that an interval takes anew, by path."""
     old, new = {file.path: file for file in before.files}, {file.path: file for file in after.files}
     changes = {path: "no longer there" for path in old if path not in new}
     changes |= {path: "new" for path in new if path not in old}
     changes |= {path: _difference(old[path], new[path]) for path in new if path in old and old[path] != new[path]}
-    return tuple(FileChange(path, changes[path]) for path in sorted(changes))
+    return dict(sorted(changes.items()))
 
 
 def changes_since(listed: Sequence[SourceFile], taken: Iterable[Position]) -> tuple[str, ...]:

@@ -20,23 +20,7 @@ LONGER = 0.25  # of an interval: so much longer waves may last, if that makes on
 QUICKEST = 0.001  # seconds; no wave is taken to be quicker, whatever a clock says
 
 
-@dataclass(frozen=True)
-class WaveSize:
-    """``partitions`` is 0 only when none remain."""
-
-    partitions: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class MeasuredWave:
-    """A wave that has ended. ``commit_seconds`` of its ``seconds`` went into measuring, judging,
-    publishing and recording.
-    """
-
-    partitions: int
-    seconds: float
-    commit_seconds: float
+WaveSize = tuple[int, str]  # partitions of a wave, none only if none remain; and why there are so many
 
 
 @dataclass(frozen=True)
@@ -55,31 +39,30 @@ class WaveSizer:
 
     def first(self, remaining: int) -> WaveSize:
         if self.undivided:
-            return WaveSize(
-                remaining, "all at once: its inputs are computed along with it and every partition needs all of them"
-            )
+            return remaining, "all at once: its inputs are computed along with it and every partition needs all of them"
         if not self.known:
-            return WaveSize(min(remaining, self.slots), "a first small wave: it has not been timed yet")
+            return min(remaining, self.slots), "a first small wave: it has not been timed yet"
         return self._of_length(remaining, self.known, None, most=remaining)
 
-    def following(self, last: MeasuredWave, remaining: int) -> WaveSize:
-        """What comes after ``last``. Without earlier timings it grows slowly,
-        unless all that remains fits in with ease.
+    def following(self, remaining: int, partitions: int, seconds: float, commit_seconds: float) -> WaveSize:
+        """The wave after one of ``partitions`` that lasted so many ``seconds``. Without earlier timings waves grow
+        slowly, unless all that remains fits in with ease.
+
+        :param commit_seconds: how much of the time went into measuring, judging, publishing and recording.
         """
-        each = max(last.seconds, QUICKEST) / last.partitions
-        wanted = self.interval.seconds(last.commit_seconds)
+        each = max(seconds, QUICKEST) / partitions
+        wanted = self.interval.seconds(commit_seconds)
         known = ceil(wanted / self.known) if self.known else 0
         fits = each * remaining * GROWTH <= wanted
-        return self._of_length(
-            remaining, each, last.commit_seconds, most=remaining if fits else max(last.partitions * GROWTH, known)
-        )
+        most = remaining if fits else max(partitions * GROWTH, known)
+        return self._of_length(remaining, each, commit_seconds, most=most)
 
     def _of_length(self, remaining: int, each: float, commit_seconds: float | None, *, most: int) -> WaveSize:
         wanted = self.interval.seconds(commit_seconds)
         waves = max(1, ceil(remaining * each / wanted - LONGER))
         size = min(remaining, max(self.slots, min(ceil(remaining / waves), most)))
         reason = f"about {size * each:.1f} s of wanted {wanted:.1f} s ({self.interval.reason(commit_seconds)})"
-        return WaveSize(size, reason)
+        return size, reason
 
 
 SHORTEST, LONGEST = 10.0, 600.0  # seconds; below, commits would crowd out the work; above, nobody wants to lose so much

@@ -10,16 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stagehold.model.records import AttemptState
-
-
-@dataclass(frozen=True)
-class SpeculationSettings:
-    """Flink's defaults; times are in seconds. Flink looks for slow attempts every second."""
-
-    finished_share: float = 0.75
-    multiplier: float = 1.5
-    least_seconds: float = 60.0
-    attempts_at_a_time: int = 2
+from stagehold.spec.settings.run_settings import Speculation
 
 
 @dataclass(frozen=True)
@@ -36,9 +27,7 @@ _UNDER_WAY = frozenset(
 )
 
 
-def slow_attempts(
-    attempts: Sequence[TimedAttempt], partitions: int, settings: SpeculationSettings
-) -> tuple[TimedAttempt, ...]:
+def slow_attempts(attempts: Sequence[TimedAttempt], partitions: int, settings: Speculation) -> tuple[TimedAttempt, ...]:
     """Attempts under way that have taken longer than the baseline; none until enough of the stage is finished.
 
     The baseline is ``multiplier`` times the median of the quickest ``finished_share``, and never under
@@ -57,9 +46,7 @@ def slow_attempts(
     )
 
 
-def partitions_to_help(
-    attempts: Sequence[TimedAttempt], partitions: int, settings: SpeculationSettings
-) -> Iterator[int]:
+def partitions_to_help(attempts: Sequence[TimedAttempt], partitions: int, settings: Speculation) -> Iterator[int]:
     """Slow partitions that have room for one more attempt."""
     for partition in sorted({attempt.partition for attempt in slow_attempts(attempts, partitions, settings)}):
         under_way = sum(attempt.partition == partition and attempt.state in _UNDER_WAY for attempt in attempts)

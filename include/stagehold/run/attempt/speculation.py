@@ -23,7 +23,7 @@ from stagehold.model.records import Attempt, AttemptState, Lease
 from stagehold.model.states import ATTEMPT, UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.split.shares import all_finished, newest_covering, region_shares
-from stagehold.plan.waves.slow_partitions import SpeculationSettings, TimedAttempt, partitions_to_help
+from stagehold.plan.waves.slow_partitions import TimedAttempt, partitions_to_help
 from stagehold.run.attempt.region_work import Heal, RegionWork
 from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.workplace import Workplace
@@ -33,6 +33,7 @@ from stagehold.run.lease.leasing import POLL_SECONDS, kept_alive
 from stagehold.run.planning.planning import in_its_form
 from stagehold.run.planning.task import SPECULATION, RegionTask
 from stagehold.run.stopping.stopping import sigterms_told_apart
+from stagehold.spec.settings.run_settings import Speculation
 
 
 class Helper:
@@ -48,9 +49,9 @@ class Helper:
         Does nothing without `speculation`. A speculative attempt that fails costs nothing, so it is only mentioned; the
         slow task, or its next try, still has to do the work then.
         """
-        if self.task.pipeline.speculation is None or self.task.share is None:
+        rules = self.task.pipeline.speculation
+        if rules is None or self.task.share is None:
             return
-        rules = SpeculationSettings(**self.task.pipeline.speculation.model_dump())
         shares = [share for share in region_shares(self.task.pipeline, self.task.region) if share is not None]
         while True:
             timed = list(self._timed(shares))
@@ -107,7 +108,7 @@ class Helper:
         return None
 
 
-def _enough_finished(timed: Sequence[TimedAttempt], shares: int, rules: SpeculationSettings) -> bool:
+def _enough_finished(timed: Sequence[TimedAttempt], shares: int, rules: Speculation) -> bool:
     """Whether enough shares are done to tell slow ones; with too few, whoever finishes later looks for them."""
     return (
         len({attempt.partition for attempt in timed if attempt.state is AttemptState.FINISHED})

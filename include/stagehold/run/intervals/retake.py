@@ -14,7 +14,7 @@ from stagehold.ledger.positions import Choose
 from stagehold.model.records import Cell
 from stagehold.model.source_position import FilesFound, FilesRead, Position, SourceFile, VersionsRead
 from stagehold.plan.resume.planner import descendants
-from stagehold.plan.sources.incremental_positions import FileChange, file_changes
+from stagehold.plan.sources.incremental_positions import file_changes
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.planning.task import region_lease
@@ -58,14 +58,16 @@ class Retake:
             ledger.leases.release(lease)
 
 
-def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool) -> tuple[FileChange, ...]:
-    """What changes for the interval; unless it is a ``dry_run``, that is recorded, behind what it took before.
+def retake(wanted: Retake, ledger: Ledger, settings: Settings, *, dry_run: bool) -> Mapping[str, str]:
+    """What becomes of the files of the interval, by path; unless it is a ``dry_run``, that is recorded, behind what it
+    took before.
 
     The region's lease is held meanwhile, so no attempt can publish what it read of the old files.
 
     :raises RetakeRefused: the source is not of that kind, the interval took nothing, or something made from it is
-    published :raises SourceChanged: files that other intervals took are not what they were :raises LeaseHeld: an
-    attempt works on the region now
+        published
+    :raises SourceChanged: files that other intervals took are not what they were
+    :raises LeaseHeld: an attempt works on the region now
     """
     _refuse_other_sources(wanted)
     with wanted.lease(ledger, settings):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from stagehold.checkpoints.checkpoint import SnapshotKind, StageSnapshot
-from stagehold.checkpoints.restore_sources import LATEST, Choice, Origin, RestoreSource, choose
+from stagehold.checkpoints.restore_sources import LATEST, Origin, PassedOver, RestoreSource, choose
 from stagehold.errors import CheckpointCorrupt, NoSnapshot
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
@@ -35,7 +35,7 @@ class Candidates:
         self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
         self.lake_uri, self.ledger = lake_uri, ledger
 
-    def latest(self, damaged: Damaged | None = None) -> tuple[str, Choice]:
+    def latest(self, damaged: Damaged | None = None) -> tuple[str, PassedOver]:
         """The address of the first manifest that verifies, and those before it that do not, each with the reason: this
         run's newest first, then other runs', then savepoints. One verifies if it can be read, its files are there, and
         what is compared of them is what was recorded.
@@ -44,10 +44,10 @@ class Candidates:
         :raises NoSnapshot: none does, or there is none.
         """
         found = dict((*self._checkpoints(), *self._savepoints()))
-        choice = choose(found, lambda source: _problem(found[source], damaged))
-        if choice.source is None:
-            raise NoSnapshot(self.pipeline, self.interval, [f"{source}: {why}" for source, why in choice.passed_over])
-        return found[choice.source], choice
+        chosen, passed_over = choose(found, lambda source: _problem(found[source], damaged))
+        if chosen is None:
+            raise NoSnapshot(self.pipeline, self.interval, [f"{source}: {why}" for source, why in passed_over])
+        return found[chosen], passed_over
 
     def _checkpoints(self) -> Iterator[tuple[RestoreSource, str]]:
         """Checkpoints with the addresses of their manifests."""
@@ -116,8 +116,8 @@ def manifest_named(reference: str, candidates: Candidates, progress: Progress, d
     """
     if reference != LATEST:
         return find_checkpoint(reference, candidates.lake_uri).address
-    address, choice = candidates.latest(damaged)
-    for source, why in choice.passed_over:
+    address, passed_over = candidates.latest(damaged)
+    for source, why in passed_over:
         progress(f"passed over {source}: {why}")
     return address
 

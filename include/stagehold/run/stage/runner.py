@@ -32,7 +32,7 @@ from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
 from stagehold.plan.split.regions import is_divisible
 from stagehold.plan.state.earlier_state import Cut, Earlier
-from stagehold.plan.waves.sizing import DeclaredInterval, MeasuredWave, WaveInterval, WaveSizer, adaptive_interval
+from stagehold.plan.waves.sizing import DeclaredInterval, WaveInterval, WaveSizer, adaptive_interval
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.delivery.good_rows import SettingAside, show_quarantined
 from stagehold.run.delivery.rejudging import JudgingAgain, JudgingTogether
@@ -198,13 +198,13 @@ class StageRunner:
     def _run_waves(self, remaining: tuple[Decision, ...], schema: StructType) -> tuple[int, dict[int, str]]:
         """The number of waves, and the partitions that the gate refused."""
         files = FileSizer.guess(self._task.stage.output.file_bytes, schema).corrected_by(_recorded_files(remaining))
-        size, number, refused = self._sizer.first(len(remaining)), self._waves_before, dict[int, str]()
+        (size, reason), number, refused = self._sizer.first(len(remaining)), self._waves_before, dict[int, str]()
         while remaining:
             number += 1
-            share = f"takes {size.partitions} of {len(remaining)} partitions: {size.reason}"
+            share = f"takes {size} of {len(remaining)} partitions: {reason}"
             self._workplace.progress(f"{self._task.stage.name}: wave {number} {share}")
             TIMINGS.passed(Lap.CHECK)
-            current, remaining = remaining[: size.partitions], remaining[size.partitions :]
+            current, remaining = remaining[:size], remaining[size:]
             with in_wave(WavePlace(self._task.stage.name, number, tuple(decision.partition for decision in current))):
                 wave, computing = self._compute(number, current, schema, files.rows_per_file)
                 right = self._publisher.right_to(self._task.stage.name, current)
@@ -213,7 +213,7 @@ class StageRunner:
             TIMINGS.wave_passed()
             files = files.corrected_by([file for files in wave.staged.files.values() for file in files])
             seconds = wave.seconds
-            size = self._sizer.following(MeasuredWave(len(current), seconds, seconds - computing), len(remaining))
+            size, reason = self._sizer.following(len(remaining), len(current), seconds, seconds - computing)
         return number - self._waves_before, refused
 
     def _compute(

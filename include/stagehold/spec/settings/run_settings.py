@@ -167,8 +167,8 @@ class CancellationSettings(SpecPart):
 
 
 class Speculation(SpecPart):
-    """When a task that is done with its own share computes a slow one's as well; the words are Flink's, times are in
-    seconds.
+    """When a task that is done with its own share computes a slow one's as well; the words and defaults are Flink's,
+    times are in seconds.
 
     Slow is who takes ``multiplier`` times the median of the quickest ``finished_share`` of the tasks, which must have
     finished, and at least ``least_seconds``. ``attempts_at_a_time`` counts the slow one, too.
