@@ -14,7 +14,7 @@ from sqlalchemy import delete
 from tests.airflow.made_runs import HalfDone, make_dag_run, make_sources, moved_away
 from tests.lake.paper_table import PaperTable
 
-from stagehold.errors.lease_errors import LeaseNotFreed
+from stagehold.errors.run_errors import LeaseNotFreed
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.attempts import Attempts

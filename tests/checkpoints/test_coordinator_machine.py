@@ -11,7 +11,7 @@ from tests.checkpoints.scenes import (
 
 from stagehold.checkpoints import coordinator_events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
-from stagehold.checkpoints.tasks import Phase
+from stagehold.checkpoints.coordinator import Phase
 from stagehold.model.checkpoint_records import CheckpointFailure
 from stagehold.model.records import AttemptState, RunState
 

@@ -3,11 +3,13 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from stagehold.cli.main import COMMANDS, app, load_command
+from stagehold.cli.main import COMMANDS, app, load_command, spare_conversions
 
 
 def python(code: str) -> str:
@@ -73,3 +75,28 @@ def test_an_unreachable_ledger_fails_with_what_to_do(monkeypatch):
     assert result.exit_code == 1
     assert "Make the database reachable" in result.stderr
     assert "secret" not in result.stderr
+
+
+class Parameter(SimpleNamespace):
+    def process_value(self, _: Any, value: str) -> object:
+        return "converted", value
+
+
+def processed(value: str, **attributes: Any) -> object:
+    parameter = Parameter(required=False, callback=None, **attributes)
+    command = SimpleNamespace(get_params=lambda _: [parameter])
+    spare_conversions(command)
+    [found] = command.get_params(None)
+    return found.process_value(None, value)
+
+
+def test_a_text_that_stays_a_text_is_not_converted() -> None:
+    assert processed("a", type_descriptor=SimpleNamespace(annotation=str)) == "a"
+
+
+def test_what_is_no_text_yet_is_converted() -> None:
+    assert processed("1", type_descriptor=SimpleNamespace(annotation=int)) == ("converted", "1")
+
+
+def test_a_typer_without_pydantic_converts_as_it_does() -> None:
+    assert processed("a") == ("converted", "a")

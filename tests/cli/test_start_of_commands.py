@@ -54,7 +54,6 @@ def test_status_imports_the_ledger_and_no_other_command(project: Path) -> None:
     assert within(modules, "stagehold.spec.", "stagehold.run.", "stagehold.gates.") == []
     assert set(within(modules, "stagehold.cli.")) <= {
         "stagehold.cli.common",
-        "stagehold.cli.common.conversion",
         "stagehold.cli.common.output",
         "stagehold.cli.common.request",
         "stagehold.cli.main",

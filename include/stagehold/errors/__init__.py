@@ -141,7 +141,6 @@ from stagehold.errors.base import *
 from stagehold.errors.checkpoint_errors import *
 from stagehold.errors.gate_errors import *
 from stagehold.errors.lake_errors import *
-from stagehold.errors.lease_errors import *
 from stagehold.errors.ledger_errors import *
 from stagehold.errors.request_errors import *
 from stagehold.errors.run_errors import *
@@ -150,7 +149,6 @@ from stagehold.errors.source_errors import *
 from stagehold.errors.spark_errors import *
 from stagehold.errors.spec_errors import *
 from stagehold.errors.stage_errors import *
-from stagehold.errors.storage_errors import *
 
 for _kind in [kind for kind in globals().values() if isinstance(kind, type) and kind.__module__.startswith(__name__)]:
     _kind.__module__ = __name__

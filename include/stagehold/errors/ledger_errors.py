@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stagehold.errors.base import StageholdError, Terminal, Transient, first_of
-from stagehold.errors.storage_errors import StorageProblem
+from stagehold.errors.lake_errors import StorageProblem
 
 
 class LedgerError(StageholdError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.cli.backfill.backfill_tables import show_plan
+from stagehold.cli.backfill.backfill_command import show_plan
 from stagehold.model.backfill import BackfillChoice, WorkOrder
 from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
 from stagehold.spec.pipeline import Pipeline

@@ -12,7 +12,7 @@ import pytest
 
 from stagehold.gates.engine.asked_partitions import AskedPartitions, Awaited
 from stagehold.gates.engine.grouped_frame import GroupedFrame
-from stagehold.gates.engine.own_metrics import repeated
+from stagehold.gates.engine.metrics import repeated
 from stagehold.gates.engine.quantiles import at_ranks
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

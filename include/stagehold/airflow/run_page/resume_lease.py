@@ -10,9 +10,9 @@ from fastapi import HTTPException, status
 
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.run_page.run_facts import RESUMED
-from stagehold.errors.lease_errors import LeaseHeld
 from stagehold.errors.ledger_errors import LedgerUnavailable
 from stagehold.errors.request_errors import ResumeUnderWay
+from stagehold.errors.run_errors import LeaseHeld
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Event, Lease
 

@@ -19,8 +19,8 @@ from stagehold.airflow.telling.stage_lineage import emit_lineage
 from stagehold.airflow.telling.task_work import Completion, StageWork, asset_facts, completion_by, work_since
 from stagehold.airflow.telling.untold import note_untold
 from stagehold.chronicle.chronicle import open_ledger
-from stagehold.errors.lease_errors import LeaseHeld
 from stagehold.errors.request_errors import UnknownName
+from stagehold.errors.run_errors import LeaseHeld
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_explanation
+from stagehold.cli.common.output import print_document, print_explanation, print_table
 from stagehold.cli.common.request import AsJson, PipelineName, RunOptions, request_asked, with_run_options
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.cli.running.restore_plan import RestorePreview
-    from stagehold.plan.resume.decisions import ResumePlan
+    from stagehold.plan.imagined.code_changes import StageChange
+    from stagehold.plan.resume.decisions import Decision, ResumePlan
+    from stagehold.plan.resume.situation import Situation
     from stagehold.run.planning.planning import RunRequest
+    from stagehold.run.planning.snapshots import BeginsWith
 
 RunId = Annotated[
     str,
@@ -32,7 +35,6 @@ def plan(pipeline: PipelineName, options: RunOptions, run_id: RunId = "", as_jso
 def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
     """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
     from stagehold.chronicle.chronicle import open_ledger
-    from stagehold.cli.running.restore_plan import RestorePreview
     from stagehold.plan.resume.planner import resume_plan
     from stagehold.run.planning.current_plan import current_situation
     from stagehold.run.planning.refusal import (
@@ -97,3 +99,114 @@ def _print_json(
 def _print_table(request: RunRequest, plan: ResumePlan) -> None:
     print_explanation(f"{request.pipeline.name} for {request.interval}", plan)
     typer.echo(str(plan.counts))
+
+
+TAKEN = ("stage", "was cut into", "takes over", "then")
+CHANGED = ("stage", "changed", "partitions", "what is done", "that", "otherwise")
+
+
+@dataclass(frozen=True)
+class RestorePreview:
+    """A run that begins with a checkpoint or savepoint, planned."""
+
+    begins_with: BeginsWith
+    plan: ResumePlan
+    changes: tuple[StageChange, ...]
+
+    @staticmethod
+    def of(request: RunRequest, situation: Situation, plan: ResumePlan) -> RestorePreview | None:
+        """The preview; None for a run that begins with what its interval has."""
+        from stagehold.plan.imagined.code_changes import stage_changes
+        from stagehold.run.planning.planning import begins_with_of
+
+        begins_with = begins_with_of(request)
+        return RestorePreview(begins_with, plan, stage_changes(situation, plan)) if begins_with else None
+
+    def show(self) -> None:
+        print_table(f"begins with {self.begins_with.name}", TAKEN, list(self._taken()))
+        typer.echo(f"What is taken over took {self._seconds_saved:.0f} s to compute.")
+        if self.changes:
+            print_table("changed since", CHANGED, [_cells(change) for change in self.changes])
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "of": self.begins_with.name,
+            "manifest": self.begins_with.restore.snapshot,
+            "claim_mode": self.begins_with.restore.claim_mode,
+            "starts_empty": self.begins_with.plan.starts_empty,
+            "left_behind": [snapshot.shape.id for snapshot in self.begins_with.plan.left_behind],
+            "restored": sum(decision.restored and not decision.action.computes for decision in self.plan.decisions),
+            "dealt_anew": sum(map(_is_dealt, self.plan.decisions)),
+            "seconds_saved": round(self._seconds_saved, 3),
+            "changes": [_document(change) for change in self.changes],
+        }
+
+    def _taken(self) -> Iterator[tuple[str, ...]]:
+        for stage_restore in self.begins_with.plan.stages:
+            decisions = self.plan.of(stage_restore.stage)
+            taken = sum(decision.restored and not decision.action.computes for decision in decisions)
+            runs = sum(decision.action.computes for decision in decisions)
+            dealt = sum(map(_is_dealt, decisions))
+            cut = f"; it is cut into {stage_restore.partitions} now" if stage_restore.rescaled else ""
+            anew = f", and {dealt} have their rows dealt anew by key" if dealt else ""
+            yield (
+                stage_restore.stage,
+                str(stage_restore.snapshot.parallelism),
+                f"{taken} of {len(decisions)}",
+                f"{runs} run{cut}{anew}",
+            )
+        for name in self.begins_with.plan.starts_empty:
+            yield name, "", "0", "starts empty: the checkpoint does not have it"
+        for snapshot in self.begins_with.plan.left_behind:
+            yield snapshot.shape.name, str(snapshot.parallelism), "0", "is left behind: the pipeline does not have it"
+
+    @property
+    def _seconds_saved(self) -> float:
+        taken = (
+            decision.record for decision in self.plan.decisions if decision.restored and not decision.action.computes
+        )
+        return sum(record.seconds or 0 for record in taken if record)
+
+
+def _cells(change: StageChange) -> tuple[str, ...]:
+    partitions = str(change.partitions) if change.handling else ""
+    return change.stage, ", ".join(change.changed), partitions, change.consequence, _effect(change), _options(change)
+
+
+def _effect(change: StageChange) -> str:
+    """Counted over all stages: what reads one that runs does so, too."""
+    if change.handling is None:
+        return ""
+    if change.spares:
+        return f"spares {change.spares} partitions"
+    return f"costs {change.costs} partitions" if change.costs else "changes nothing"
+
+
+def _options(change: StageChange) -> str:
+    from stagehold.model.restore_choices import CodeHandling
+    from stagehold.plan.imagined.code_changes import DecidedBy
+
+    if change.handling is None:
+        return ""
+    other = [word for word in CodeHandling if word is not change.handling]
+    if change.decided_by is DecidedBy.ACCEPTANCE:
+        other = [CodeHandling.RECOMPUTE]
+    return f"--on-code-change {change.stage}={'|'.join(other)}"
+
+
+def _document(change: StageChange) -> dict[str, Any]:
+    return {
+        "stage": change.stage,
+        "changed": change.changed,
+        "partitions": change.partitions,
+        "on_code_change": change.handling,
+        "decided_by": change.decided_by,
+        "spares": change.spares,
+        "costs": change.costs,
+    }
+
+
+def _is_dealt(decision: Decision) -> bool:
+    from stagehold.plan.resume.decisions import RunDecision
+
+    return isinstance(decision, RunDecision) and decision.dealt
