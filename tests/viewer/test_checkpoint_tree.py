@@ -17,8 +17,8 @@ from stagehold.viewer.partition_lines import partition_lines
 
 
 def opened(lake: str, reference: str = "sales/run"):
-    found = find_checkpoint(reference, lake)
-    return found.stored.open(found.number)
+    stored, number = find_checkpoint(reference, lake)
+    return stored.open(number)
 
 
 def test_sizes_are_those_of_the_records(tmp_path):

@@ -25,8 +25,8 @@ def lake(tmp_path):
 
 
 def opened(lake: str):
-    found = find_checkpoint("sales/run", lake)
-    return found.stored.open(found.number)
+    stored, number = find_checkpoint("sales/run", lake)
+    return stored.open(number)
 
 
 def ask(lake: str, sql: str, limit: int | None = None):

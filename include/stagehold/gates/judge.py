@@ -331,35 +331,22 @@ def _great_expectations() -> Any:
     return great_expectations
 
 
-@dataclass(frozen=True)
-class SplitRows:
-    """Rows that stay, and those that do not, which say why in the column `_expectation`."""
-
-    rest: DataFrame
-    aside: DataFrame
+Unmet = tuple[Expectation, tuple[int, ...]]  # an expectation, and the partitions that do not meet it
 
 
-@dataclass(frozen=True)
-class Unmet:
-    """An expectation, and the partitions that do not meet it."""
-
-    expectation: Expectation
-    partitions: tuple[int, ...]
-
-
-def split_rows(frame: DataFrame, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
-    """Rows of partitions apart by whether all of these expectations expect them.
+def split_rows(frame: DataFrame, unmet: Sequence[Unmet], suite: Suite) -> tuple[DataFrame, DataFrame]:
+    """Rows that all of these expectations expect, and the others, which say why in the column `_expectation`.
 
     :param frame: the partitions that do not meet something, with columns that tell each row.
     :raises GateErrored: an expectation does not say which rows it does not expect.
     """
     from pyspark.sql import functions as F
 
-    blamed = reduce(lambda left, right: left.unionAll(right), [_blamed(frame, left, suite) for left in unmet])
+    blamed = reduce(lambda left, right: left.unionAll(right), [_blamed(frame, failure, suite) for failure in unmet])
     why = F.array_join(F.array_sort(F.collect_set(EXPECTATION)), BETWEEN_EXPECTATIONS).alias(EXPECTATION)
     told = frame.join(blamed.groupBy(FILE, ROW).agg(why), [FILE, ROW], "left").drop(FILE, ROW)
     is_aside = F.col(EXPECTATION).isNotNull()
-    return SplitRows(told.filter(~is_aside).drop(EXPECTATION), told.filter(is_aside))
+    return told.filter(~is_aside).drop(EXPECTATION), told.filter(is_aside)
 
 
 def _blamed(frame: DataFrame, unmet: Unmet, suite: Suite) -> DataFrame:
@@ -370,7 +357,7 @@ def _blamed(frame: DataFrame, unmet: Unmet, suite: Suite) -> DataFrame:
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import NotOfRows, unexpected_rows
 
-    expectation, numbers = unmet.expectation, unmet.partitions
+    expectation, numbers = unmet
     rows_of_these = frame.filter(F.col(PARTITION).isin(*numbers))
     grouped = GroupedFrame(AskedPartitions(PARTITION, numbers, frozenset({FILE, ROW})), rows_of_these)
     try:

@@ -27,8 +27,8 @@ def two_runs(lake):
 
 
 def found(reference: str, lake: str) -> tuple[str, int]:
-    reached = find_checkpoint(reference, lake)
-    manifest = reached.stored.read_manifest(reached.number)
+    checkpoints, number = find_checkpoint(reference, lake)
+    manifest = checkpoints.read_manifest(number)
     return manifest.run.run_id, manifest.number
 
 
@@ -72,7 +72,7 @@ def test_a_savepoint_is_found_by_its_name(tmp_path):
     savepoint = Savepoint("before-the-fix", RUN.pipeline, RUN.interval, RUN.run_id, 3, "ann", "", NOW)
     Savepoints(str(tmp_path)).create(savepoint)
     for name, lake in (("before-the-fix", str(tmp_path)), (f"{tmp_path}/savepoints/before-the-fix.json", "/nowhere")):
-        found = find_checkpoint(name, lake)
-        assert (found.number, found.address) == (3, f"{there.uri}/0000000003.json")
+        checkpoints, number = find_checkpoint(name, lake)
+        assert (number, checkpoints.address(number)) == (3, f"{there.uri}/0000000003.json")
     with pytest.raises(UnknownCheckpoint, match=r"savepoints/NAME\.json"):
         find_checkpoint(f"{tmp_path}/savepoints/other.json", str(tmp_path))

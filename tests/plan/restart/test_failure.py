@@ -12,7 +12,7 @@ from stagehold.errors import Fenced, GateBlocked, LeaseHeld, PartitionDataMissin
 from stagehold.model.records import FailureClass
 from stagehold.plan.restart.failure import causes, diagnose
 from stagehold.plan.restart.python_traceback import RaisedError, TracedFrame, read_traceback
-from stagehold.plan.restart.replay import FailureEntry, RestartHistory, RootCause, handle_failure
+from stagehold.plan.restart.replay import RestartHistory, handle_failure
 
 FENCED = Fenced("a", 1, 2)
 MISSING = PartitionDataMissing("orders", [3, 4])
@@ -100,75 +100,78 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def failed(second, kind=FailureClass.RECOVERABLE, subject=None):
-    return FailureEntry(subject or f"v{second}", kind, "x", START + timedelta(seconds=second))
+    return subject or f"v{second}", kind, START + timedelta(seconds=second)
 
 
 def story(strategy, *failures):
-    """The handlings of failures, and the history they leave."""
+    """What follows from each failure: whether there is a restart, after how many seconds, and the history then."""
     history, handlings = RestartHistory(strategy), []
     for failure in failures:
-        handlings.append(handle_failure(failure, history=history))
-        history = handlings[-1].history
-    return handlings, history
+        restart, delay, history = handle_failure(*failure, history)
+        handlings.append((restart, delay.total_seconds(), history))
+    return handlings
 
 
-def test_a_failure_before_the_planned_restart_is_filed_under_the_last_root_cause():
+def restarts(handlings):
+    return [restart for restart, _, _ in handlings]
+
+
+def delays(handlings):
+    return [delay for _, delay, _ in handlings]
+
+
+def counts(handlings):
+    return [history.restarts for _, _, history in handlings]
+
+
+def test_a_failure_before_the_planned_restart_is_no_restart_of_its_own():
     strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5))
-    handlings, history = story(strategy, failed(0), failed(3), failed(9))
-    assert [handling.root_cause for handling in handlings] == [True, False, True]
-    assert [handling.delay.total_seconds() for handling in handlings] == [5, 2, 7.5]
-    assert [(root.failure.subject, [entry.subject for entry in root.follow_ups]) for root in history.root_causes] == [
-        ("v0", ["v3"]),
-        ("v9", []),
-    ]
-    assert history.restarts == 2
+    handlings = story(strategy, failed(0), failed(3), failed(9))
+    assert delays(handlings) == [5, 2, 7.5]
+    assert counts(handlings) == [1, 1, 2]
 
 
-def test_a_merged_failure_of_which_no_history_tells_is_a_root_cause():
-    strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5)).after_failure(failed(0).at).strategy
-    (handling,), history = story(strategy, failed(3))
-    assert (handling.restart, handling.root_cause, handling.delay.total_seconds()) == (True, True, 2)
-    assert [root.failure.subject for root in history.root_causes] == ["v3"]
+def test_a_merged_failure_of_which_no_history_tells_waits_for_the_planned_restart():
+    strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5)).after_failure(START).strategy
+    ((restart, delay, _),) = story(strategy, failed(3))
+    assert (restart, delay) == (True, 2)
 
 
-def test_a_failure_that_cannot_be_recovered_from_is_a_root_cause_and_not_told_to_the_strategy():
+def test_a_failure_that_cannot_be_recovered_from_is_not_told_to_the_strategy():
     strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5))
-    handlings, history = story(strategy, failed(0), failed(3, FailureClass.NON_RECOVERABLE))
-    assert [(handling.restart, handling.root_cause) for handling in handlings] == [(True, True), (False, True)]
-    assert history.strategy == handlings[0].history.strategy
-    assert history.restarts == 1
-    assert history.root_causes[1] == RootCause(history.root_causes[1].failure)
+    handlings = story(strategy, failed(0), failed(3, FailureClass.NON_RECOVERABLE))
+    assert restarts(handlings) == [True, False]
+    assert handlings[1][2] == handlings[0][2]
+    assert counts(handlings) == [1, 1]
 
 
 @pytest.mark.parametrize(
-    ("strategy", "restarts"),
+    ("strategy", "allowed"),
     [(made("none"), 0), (made("fixed-delay", attempts=1), 1), (made("fixed-delay", attempts=2), 2)],
 )
-def test_what_the_strategy_refuses_is_filed_but_no_restart(strategy, restarts):
-    handlings, history = story(strategy, failed(0), failed(5, FailureClass.ENVIRONMENT))
-    assert [handling.restart for handling in handlings] == [restarts > 0, restarts > 1]
-    assert len(history.root_causes) == 2
-    assert history.restarts == restarts
+def test_a_failure_that_the_strategy_refuses_is_counted_as_no_restart(strategy, allowed):
+    handlings = story(strategy, failed(0), failed(5, FailureClass.ENVIRONMENT))
+    assert restarts(handlings) == [allowed > 0, allowed > 1]
+    assert counts(handlings)[-1] == allowed
 
 
 def test_missing_data_is_computed_again_at_once_and_costs_no_restart():
     missing = [failed(second, FailureClass.PARTITION_DATA_MISSING, "a") for second in range(3)]
-    handlings, history = story(made("fixed-delay", attempts=1), *missing, failed(4), failed(5))
-    assert [(handling.restart, handling.delay) for handling in handlings[:3]] == [(True, timedelta(0))] * 3
-    assert [handling.restart for handling in handlings[3:]] == [True, False]
-    assert history.restarts == 1
+    handlings = story(made("fixed-delay", attempts=1), *missing, failed(4), failed(5))
+    assert (restarts(handlings[:3]), delays(handlings[:3])) == ([True] * 3, [0] * 3)
+    assert restarts(handlings[3:]) == [True, False]
+    assert counts(handlings)[-1] == 1
 
 
 def test_data_that_goes_missing_again_and_again_is_counted_in_the_end():
     missing = [failed(second, FailureClass.PARTITION_DATA_MISSING, "a") for second in range(5)]
-    handlings, _ = story(made("fixed-delay", attempts=1), *missing)
-    assert [handling.delay.total_seconds() for handling in handlings] == [0, 0, 0, 1, 0]
-    assert handlings[3].history.restarts == 1
+    handlings = story(made("fixed-delay", attempts=1), *missing)
+    assert delays(handlings) == [0, 0, 0, 1, 0]
+    assert counts(handlings)[3] == 1
 
 
 def test_a_strategy_that_never_restarts_does_not_restart_for_missing_data():
-    handlings, _ = story(made("none"), failed(0, FailureClass.PARTITION_DATA_MISSING))
-    assert not handlings[0].restart
+    assert restarts(story(made("none"), failed(0, FailureClass.PARTITION_DATA_MISSING))) == [False]
 
 
 WORKER = """

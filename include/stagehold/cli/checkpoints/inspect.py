@@ -113,8 +113,8 @@ def _limit(given: int | None, as_json: bool) -> int | None:
 def _opened(reference: str, lake_uri: str) -> OpenedCheckpoint:
     from stagehold.lake.checkpoints.references import find_checkpoint
 
-    found = find_checkpoint(reference, lake_uri)
-    return found.stored.open(found.number)
+    stored, number = find_checkpoint(reference, lake_uri)
+    return stored.open(number)
 
 
 def _show(opened: OpenedCheckpoint, wish: Wish) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from stagehold.errors import CheckpointCorrupt, UnknownCheckpoint, UnknownName
 from stagehold.lake.checkpoints.savepoints import ENDING, NAME, Savepoints
@@ -30,27 +29,17 @@ FORMS = (
 NEWEST = 4  # runs that an error names
 
 
-@dataclass(frozen=True)
-class CheckpointReference:
-    """A checkpoint among those of its run. Whether it can be read shows when it is read."""
-
-    stored: StoredCheckpoints
-    number: int
-
-    @property
-    def address(self) -> str:
-        """The address of its manifest."""
-        return self.stored.address(self.number)
+Reference = tuple[StoredCheckpoints, int]  # a checkpoint among those of its run; reading it shows if it can be read
 
 
-def find_checkpoint(reference: str, lake_uri: str) -> CheckpointReference:
+def find_checkpoint(reference: str, lake_uri: str) -> Reference:
     """
     :param lake_uri: where runs are looked for.
     :raises UnknownCheckpoint: nothing is called so; names the newest runs that there are.
     :raises UnknownName: the run has no checkpoint of that number.
     :raises CheckpointCorrupt: the manifest is missing or not what was written. No other one is taken in its place.
     """
-    ways: tuple[Callable[[str, str], CheckpointReference | None], ...] = (
+    ways: tuple[Callable[[str, str], Reference | None], ...] = (
         *(_by_address, _by_savepoint_file, _by_folder),
         *(_by_name, _by_lake, _by_run),
     )
@@ -60,48 +49,48 @@ def find_checkpoint(reference: str, lake_uri: str) -> CheckpointReference:
     return found
 
 
-def _by_address(reference: str, _: str) -> CheckpointReference | None:
+def _by_address(reference: str, _: str) -> Reference | None:
     if not MANIFEST.fullmatch(reference.rpartition("/")[2]):
         return None
-    return CheckpointReference(*StoredCheckpoints.holding(lake_root(reference)))
+    return StoredCheckpoints.holding(lake_root(reference))
 
 
-def _by_savepoint_file(reference: str, _: str) -> CheckpointReference | None:
+def _by_savepoint_file(reference: str, _: str) -> Reference | None:
     lake, _, name = lake_root(reference).removesuffix(ENDING).rpartition(f"/{SAVEPOINTS}/")
     return _by_name(name, lake) if lake and reference.endswith(ENDING) else None
 
 
-def _by_folder(reference: str, _: str) -> CheckpointReference | None:
+def _by_folder(reference: str, _: str) -> Reference | None:
     """What lies right in it; a run's id may hold slashes, too, so only what is there counts."""
     folder = lake_root(reference)
     manifests = [name for name in files_at(folder).names() if MANIFEST.fullmatch(name)] if "/" in reference else []
-    return CheckpointReference(*StoredCheckpoints.holding(f"{folder}/{max(manifests)}")) if manifests else None
+    return StoredCheckpoints.holding(f"{folder}/{max(manifests)}") if manifests else None
 
 
-def _by_name(reference: str, lake: str) -> CheckpointReference | None:
+def _by_name(reference: str, lake: str) -> Reference | None:
     savepoints = Savepoints(lake)
     found = savepoints.find(reference) if NAME.fullmatch(reference) else None
-    return CheckpointReference(savepoints.stored(found), found.number) if found else None
+    return (savepoints.stored(found), found.number) if found else None
 
 
-def _by_lake(reference: str, _: str) -> CheckpointReference | None:
+def _by_lake(reference: str, _: str) -> Reference | None:
     lake = lake_root(reference)
     manifests = _manifests(lake)
     if not manifests:
         return None
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = pool.map(StoredCheckpoints.holding, manifests)
-        return CheckpointReference(*max(found, key=lambda candidate: candidate[0].read_manifest(candidate[1]).taken_at))
+        return max(found, key=lambda candidate: candidate[0].read_manifest(candidate[1]).taken_at)
 
 
-def _by_run(reference: str, lake: str) -> CheckpointReference | None:
+def _by_run(reference: str, lake: str) -> Reference | None:
     run, _, number = reference.rpartition("#")
     if run and number.isdecimal():
         return _of_run(run, int(number), lake)
     return _of_run(reference, None, lake)
 
 
-def _of_run(run_id: str, number: int | None, lake: str) -> CheckpointReference | None:
+def _of_run(run_id: str, number: int | None, lake: str) -> Reference | None:
     numbers = {
         int(match[1]): f"{folder}/{name}"
         for folder in _run_folders(path_safe(run_id), lake)
@@ -113,7 +102,7 @@ def _of_run(run_id: str, number: int | None, lake: str) -> CheckpointReference |
     wanted = max(numbers) if number is None else number
     if wanted not in numbers:
         raise UnknownName(f"checkpoint of {run_id}", str(wanted), [str(number) for number in sorted(numbers)])
-    return CheckpointReference(*StoredCheckpoints.holding(numbers[wanted]))
+    return StoredCheckpoints.holding(numbers[wanted])
 
 
 def _run_folders(name: str, lake: str) -> Iterable[str]:

@@ -104,9 +104,8 @@ class _Replay:
             self.history = self.rules.history(self.life)
 
     def _after_attempt(self, attempt: Attempt, kind: FailureClass, at: datetime) -> RestartDecision:
-        handling = handle_failure(FailureEntry(attempt.subject, kind, attempt.failure or "", at), history=self.history)
-        self.history = handling.history
-        return self._decision(attempt.subject, kind, handling)
+        restart, delay, self.history = handle_failure(attempt.subject, kind, at, self.history)
+        return self._decision(attempt.subject, kind, delay, restart=restart)
 
     def _after_unbegun(self, subject: str, kind: FailureClass) -> RestartDecision:
         tries = self.unbegun[subject] = self.unbegun.get(subject, 0) + 1
@@ -119,21 +118,21 @@ class _Replay:
         delay = pause_before_try(tries + 1, self.rules.settings)
         return RestartDecision(True, delay, f"try {tries + 1} of {TRIES_TO_BEGIN} to begin, in {write_duration(delay)}")
 
-    def _decision(self, subject: str, kind: FailureClass, handling: Handling) -> RestartDecision:
+    def _decision(self, subject: str, kind: FailureClass, delay: timedelta, *, restart: bool) -> RestartDecision:
         if not kind.may_restart:
             return self._refused("trying again cannot help")
-        if not handling.restart:
+        if not restart:
             return self._refused(f"strategy {self._strategy} allows no further restart after {self.history.restarts}")
-        if kind is FailureClass.PARTITION_DATA_MISSING and not handling.delay:
-            return RestartDecision(True, handling.delay, "what is missing is computed again at once")
+        if kind is FailureClass.PARTITION_DATA_MISSING and not delay:
+            return RestartDecision(True, delay, "what is missing is computed again at once")
         restarted = self.restarts.get(subject, 0)
         if self.rules.unlimited and restarted >= self.rules.limit:
             return self._refused(
                 f"{subject} has restarted {restarted} times, as often as STAGEHOLD_ATTEMPT_RETRIES allows"
             )
         self.restarts[subject] = restarted + 1
-        reason = f"restart {self.history.restarts} of the run, in {write_duration(handling.delay)} ({self._strategy})"
-        return RestartDecision(True, handling.delay, reason)
+        reason = f"restart {self.history.restarts} of the run, in {write_duration(delay)} ({self._strategy})"
+        return RestartDecision(True, delay, reason)
 
     def _refused(self, reason: str) -> RestartDecision:
         return RestartDecision(False, timedelta(0), reason)
@@ -195,80 +194,38 @@ def run_state_after(
 
 
 @dataclass(frozen=True)
-class FailureEntry:
-    """What happened, for the record. ``subject`` is the vertex or region that failed,
-    None for a failure of the whole run.
-    """
-
-    subject: str | None
-    kind: FailureClass
-    text: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class RootCause:
-    """A failure that took a restart, or ended the run, with the failures that came before that restart."""
-
-    failure: FailureEntry
-    follow_ups: tuple[FailureEntry, ...] = ()
-
-
-@dataclass(frozen=True)
 class RestartHistory:
-    """A run's failures so far; ``restarts`` counts root causes that were allowed a restart by the strategy.
+    """A run's failures so far; ``restarts`` counts the restarts that the strategy allowed. Failures that come before a
+    restart which is allowed already are merged into it.
 
     :param missing: how often in a row each subject has missed recorded data.
     """
 
     strategy: RestartDecider
-    root_causes: tuple[RootCause, ...] = ()
     restarts: int = 0
-    missing: Mapping[str | None, int] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Handling:
-    """What to do about a failure. ``delay`` counts only if ``restart``; ``history`` replaces the one that was given."""
-
-    restart: bool
-    delay: timedelta
-    root_cause: bool
-    history: RestartHistory
+Handling = tuple[bool, timedelta, RestartHistory]  # whether to restart, after which delay, and the history from then on
 
 
-def handle_failure(failure: FailureEntry, *, history: RestartHistory) -> Handling:
-    """Decide about a failure and file it.
+def handle_failure(subject: str, kind: FailureClass, at: datetime, history: RestartHistory) -> Handling:
+    """Decide about a failure of a region.
 
-    One that cannot be recovered from ends the run without telling the strategy, and is always a root cause. Missing
-    data is computed again at once and costs nothing, as long as the strategy would still allow a restart.
+    One that cannot be recovered from ends the run without telling the strategy. Missing data is computed again at once
+    and costs nothing, as long as the strategy would still allow a restart.
     """
-    if not failure.kind.may_restart:
-        return Handling(False, timedelta(0), True, _with_failure(history, failure, root_cause=True))
-    missed = history.missing.get(failure.subject, 0) + 1
-    if failure.kind is FailureClass.PARTITION_DATA_MISSING and missed <= MISSING_DATA_RESTARTS:
-        filed = replace(
-            _with_failure(history, failure, root_cause=True), missing={**history.missing, failure.subject: missed}
-        )
-        return Handling(history.strategy.can_restart(failure.at), timedelta(0), True, filed)
-    return _counted(failure, replace(history, missing={**history.missing, failure.subject: 0}))
+    if not kind.may_restart:
+        return False, timedelta(0), history
+    missed = history.missing.get(subject, 0) + 1
+    if kind is FailureClass.PARTITION_DATA_MISSING and missed <= MISSING_DATA_RESTARTS:
+        history = replace(history, missing={**history.missing, subject: missed})
+        return history.strategy.can_restart(at), timedelta(0), history
+    return _counted(at, replace(history, missing={**history.missing, subject: 0}))
 
 
-def _counted(failure: FailureEntry, history: RestartHistory) -> Handling:
-    counted = history.strategy.after_failure(failure.at)
-    restart = counted.strategy.can_restart(failure.at)
-    # what a strategy merges may be with what no history tells of
-    root_cause = counted.new_attempt or not history.root_causes
-    filed = replace(_with_failure(history, failure, root_cause=root_cause), strategy=counted.strategy)
-    if restart and counted.new_attempt:
-        filed = replace(filed, restarts=filed.restarts + 1)
-    return Handling(restart, counted.strategy.delay(failure.at), root_cause, filed)
-
-
-def _with_failure(history: RestartHistory, entry: FailureEntry, *, root_cause: bool) -> RestartHistory:
-    if root_cause:
-        return replace(history, root_causes=(*history.root_causes, RootCause(entry)))
-    last = history.root_causes[-1]
-    return replace(
-        history, root_causes=(*history.root_causes[:-1], replace(last, follow_ups=(*last.follow_ups, entry)))
-    )
+def _counted(at: datetime, history: RestartHistory) -> Handling:
+    counted = history.strategy.after_failure(at)
+    restart = counted.strategy.can_restart(at)
+    restarts = history.restarts + bool(restart and counted.new_attempt)
+    return restart, counted.strategy.delay(at), replace(history, strategy=counted.strategy, restarts=restarts)

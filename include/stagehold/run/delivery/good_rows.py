@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stagehold.errors import GateErrored, RowsUnaccounted
-from stagehold.gates.judge import Measured, SplitRows, Unmet
+from stagehold.gates.judge import Measured, Unmet
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.staging import SPLIT_FOLDER, StagedWave, WaveFiles
@@ -25,6 +25,7 @@ from stagehold.run.faults import QuarantinePoint
 from stagehold.spec.pipeline import CommitterKind
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 
@@ -50,23 +51,23 @@ class SettingAside:
             return staged, measured, {}
         if self.task.stage.output.committer is not CommitterKind.STAGED:
             raise GateErrored(suite.name, ["on_fail: quarantine needs an output with `committer: staged`"])
-        partitions = tuple(sorted({number for failure in unmet for number in failure.partitions}))
+        partitions = tuple(sorted({number for _, numbers in unmet for number in numbers}))
         files = replace(files, partitions=partitions, arranged=False)
-        rows = self.session.split(staged, schema, unmet, suite)
-        rest, aside = self._staged(rows, files)
+        good, bad = self.session.split(staged, schema, unmet, suite)
+        rest, aside = self._staged(good, bad, files)
         self.workplace.faults.reach(QuarantinePoint.AFTER_SPLIT, self.task.stage.name, files.wave)
         again = self.session.measure(rest, schema, partitions, suite, seconds)
-        apart = self.session.measure(aside, _schema_of(rows), partitions, None, 0)
+        apart = self.session.measure(aside, _schema_of(bad), partitions, None, 0)
         split = _Split(measured, again, apart, frozenset(partitions))
         split.require_all_rows(self.task.stage.name)
         parts = {metrics.partition: (self._part(metrics, aside),) for metrics in apart.metrics if metrics.rows}
         paths = {**staged.files, **{number: rest.files.get(number, ()) for number in partitions}}
         return replace(staged, files=paths), split.measured(suite), parts
 
-    def _staged(self, rows: SplitRows, files: WaveFiles) -> tuple[StagedWave, StagedWave]:
-        rest = self.session.write(rows.rest, replace(files, below=f"{SPLIT_FOLDER}/rest"))
+    def _staged(self, good: DataFrame, bad: DataFrame, files: WaveFiles) -> tuple[StagedWave, StagedWave]:
+        rest = self.session.write(good, replace(files, below=f"{SPLIT_FOLDER}/rest"))
         unordered = replace(files, below=f"{SPLIT_FOLDER}/aside", sort_by=(), rows_per_file=0)
-        return rest, self.session.write(rows.aside, unordered)
+        return rest, self.session.write(bad, unordered)
 
     def _part(self, measured: PartitionMetrics, aside: StagedWave) -> StatePart:
         stage = self.task.stage
@@ -128,7 +129,7 @@ def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
         if not verdict.passed:
             failed.setdefault(verdict.expectation, []).append(verdict.partition)
     return tuple(
-        Unmet(expectation, tuple(sorted(failed[str(expectation)])))
+        (expectation, tuple(sorted(failed[str(expectation)])))
         for expectation in suite.setting_aside
         if str(expectation) in failed
     )
@@ -149,10 +150,10 @@ def _rows(measured: Measured) -> Mapping[int, int]:
     return {metrics.partition: metrics.rows for metrics in measured.metrics}
 
 
-def _schema_of(rows: SplitRows) -> StructType:
+def _schema_of(bad: DataFrame) -> StructType:
     from pyspark.sql.types import StructType
 
-    return StructType([field for field in rows.aside.schema.fields if field.name != EXPECTATION])
+    return StructType([field for field in bad.schema.fields if field.name != EXPECTATION])
 
 
 def show_quarantined(task: StageTask, workplace: Workplace) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stagehold.gates.judge import Measured, SplitRows, Unmet
+from stagehold.gates.judge import Measured, Unmet
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer
@@ -25,6 +25,7 @@ from stagehold.settings import Settings
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from stagehold.code.side_reads import SideRead
@@ -93,7 +94,9 @@ class Session(Fingerprints, Protocol):
     ) -> Measured:
         """What was staged, and what its gate says of it."""
 
-    def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
+    def split(
+        self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite
+    ) -> tuple[DataFrame, DataFrame]:
         """Rows of staged partitions that do not meet something, in frames to write."""
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:

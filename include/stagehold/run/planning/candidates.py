@@ -115,7 +115,8 @@ def manifest_named(reference: str, candidates: Candidates, progress: Progress, d
     :raises UnknownCheckpoint: nothing is called so.
     """
     if reference != LATEST:
-        return find_checkpoint(reference, candidates.lake_uri).address
+        stored, number = find_checkpoint(reference, candidates.lake_uri)
+        return stored.address(number)
     address, passed_over = candidates.latest(damaged)
     for source, why in passed_over:
         progress(f"passed over {source}: {why}")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.gates.judge import Measured, SplitRows, Unmet, judge_together, measure_and_judge, preload, split_rows
+from stagehold.gates.judge import Measured, Unmet, judge_together, measure_and_judge, preload, split_rows
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer, committer_for
@@ -128,7 +128,9 @@ class SparkStageSession:
         rows = self._rows(content, [file for files in staged.files.values() for file in files])
         return measure_and_judge(rows, content, partitions, suite, each)
 
-    def split(self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite) -> SplitRows:
+    def split(
+        self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite
+    ) -> tuple[DataFrame, DataFrame]:
         partitions = sorted({number for failure in unmet for number in failure.partitions})
         frame = StagedContent(staged, schema).told_apart(measuring_session(self._spark), partitions)
         return split_rows(frame, unmet, suite)
