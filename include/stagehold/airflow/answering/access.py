@@ -27,12 +27,12 @@ MAY_RESUME = Depends(requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE))
 
 
 def may_resume(dag_id: str, user: BaseUser) -> bool:
-    """The answer MAY_RESUME would give, for a page that shows the button before it is pressed."""
+    """Whether MAY_RESUME would let the user, for a page that shows the button before it is pressed."""
     return _may("PUT", DagAccessEntity.TASK_INSTANCE, _details(dag_id), user)
 
 
 def may_see_runs(dag_ids: Collection[str], user: BaseUser) -> frozenset[str]:
-    """The DAGs of which MAY_SEE_RUN would let the user see runs, for a page that shows many."""
+    """The DAGs whose runs MAY_SEE_RUN would let the user see, for a page that shows many."""
     teams = DagModel.get_dag_id_to_team_name_mapping([*dag_ids])
     return frozenset(
         dag_id
@@ -49,8 +49,8 @@ def may_trigger(dag_id: str, user: BaseUser) -> bool:
 def same_origin_json(request: Request) -> None:
     """Refuse a change that another site's page could have sent with the user's cookie.
 
-    Airflow has no CSRF token; its cookie is SameSite=Lax, which lets sister domains through. A foreign page cannot send
-    JSON without asking first, and browsers say truthfully where a request comes from.
+    Airflow has no CSRF token; its cookie is SameSite=Lax, which lets requests from sister domains through. A foreign
+    page cannot send JSON without a preflight request, and browsers say truthfully where a request comes from.
     """
     if request.headers.get("content-type", "").split(";")[0].strip().lower() != JSON:
         raise HTTPException(status.HTTP_415_UNSUPPORTED_MEDIA_TYPE, f"Send the request as {JSON}.")
@@ -70,7 +70,9 @@ def _may(method: ResourceMethod, entity: DagAccessEntity, dag: DagDetails, user:
 
 
 def _own_origin(request: Request) -> bool:
-    """Behind a proxy the public name is the one in Airflow's base_url; a client that is no browser sends no Origin."""
+    """Whether the request comes from this site. Behind a proxy the public name is the one in Airflow's base_url. A
+    client that is no browser sends no Origin.
+    """
     origin = request.headers.get("origin")
     if origin is None:
         return True

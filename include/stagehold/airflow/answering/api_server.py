@@ -1,5 +1,5 @@
-"""What the routes of the api-server share: its ledger, how an error becomes an answer, who has one already, and how
-Airflow's own routes are called.
+"""What all routes of the api-server share: the ledger, errors as answers, answers that the caller already has, and
+calls of Airflow's own routes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ IDENTITY = ("authorization", "cookie")  # headers by which Airflow knows the cal
 
 @cache
 def server_ledger(settings: Settings) -> Ledger:
-    """One ledger, and so one connection pool, for the life of the api-server."""
+    """The ledger, with one connection pool, for the life of the api-server."""
     return open_ledger(settings)
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Answer an error with its own text, which is the one that a command would print."""
+    """Answer an error with its own text, which is the text that a command would print."""
     try:
         yield
     except (UnknownName, ForeignDag) as error:
@@ -45,9 +45,9 @@ def answering() -> Iterator[None]:
 
 
 def answer_unless_known(told: BaseModel, request: Request, *, same_as: BaseModel | None = None) -> Response:
-    """The answer as JSON with its ETag; whoever names that has it already as it is, and is told so with 304.
+    """The answer as JSON with its ETag. A caller that names this ETag has the same answer already, and gets 304.
 
-    :param same_as: the same answer without what may differ in it unnoticed.
+    :param same_as: the answer without the parts whose changes do not count.
     """
     body = told.model_dump_json().encode()
     told_apart = body if same_as is None else same_as.model_dump_json().encode()

@@ -1,4 +1,4 @@
-"""What an answer of the web API that says no means to a person, whoever wrote it: we, Airflow, FastAPI or a proxy."""
+"""What a refusing answer of the web API means to a person, whether we, Airflow, FastAPI or a proxy wrote it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 @dataclass(frozen=True)
 class Refusal:
-    """``why`` is empty if the answer does not say it. If it ``is_whole``, it says what was refused as well, as the
-    texts of our own errors do.
+    """``why`` is empty if the answer gives no reason. If it ``is_whole``, it also says what was refused, as the texts
+    of our own errors do.
     """
 
     status: int
@@ -27,7 +27,10 @@ class Refusal:
 
     @staticmethod
     def of(status: int, media_type: str, text: str) -> Refusal:
-        """:param media_type: as the header `Content-Type` has it."""
+        """The refusal in an answer.
+
+        :param media_type: the header `Content-Type`.
+        """
         kind = media_type.split(";")[0].strip().lower()
         try:
             said = json.loads(text)
@@ -39,7 +42,10 @@ class Refusal:
         return Refusal(status, why, is_ours and bool(why) and status not in RIGHTS and "errors" not in said)
 
     def sentence(self, what: str) -> str:
-        """:param what: did not happen, such as "start the backfill of orders"."""
+        """The refusal as a sentence.
+
+        :param what: what was not done, such as "start the backfill of orders".
+        """
         if self.is_whole:
             return _ended(self.why)
         named = f"{self.status} {_phrase(self.status)}".strip()
@@ -47,7 +53,9 @@ class Refusal:
 
 
 def _of_detail(detail: Any) -> str:
-    """FastAPI has a list of fields, Airflow a document where its database refused, and a text everywhere else."""
+    """The text of `detail`: FastAPI has a list of fields there, Airflow a document if its database refused, and
+    otherwise it is a text.
+    """
     if isinstance(detail, list):
         return "; ".join(_of_field(one) for one in detail)
     if isinstance(detail, Mapping):

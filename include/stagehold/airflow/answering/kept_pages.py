@@ -1,4 +1,4 @@
-"""Keeps pages that take long to make, so that whoever looks at one does not wait for it."""
+"""Keeps pages that take long to make, so that a person who opens one does not wait for it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class _Kept(Generic[Page]):
 
 
 class KeptPages(Generic[Page]):
-    """Of this process. A page that took long is shown as it was while a thread makes it anew: when what it was made
-    from has changed, as far as ``seen`` tells that at once, or after a while.
+    """The pages that this process keeps. A page that took long to make is shown as it was while a thread makes it anew.
+    That happens when ``seen`` tells that its sources have changed, or after a while.
     """
 
     def __init__(
@@ -41,10 +41,9 @@ class KeptPages(Generic[Page]):
         at_once: int = MOST_AT_ONCE,
         shows_old: bool = True,
     ) -> None:
-        """
-        :param kind: what they are, as those are told who ask what is kept.
+        """:param kind: what these pages are called where it is shown what the process keeps.
         :param at_once: threads that make pages; others wait for their turn.
-        :param shows_old: a page that is outdated is shown while it is made anew.
+        :param shows_old: an outdated page is shown while it is made anew.
         """
         self._clock, self._kept, self._shows_old = clock, Shelf[_Kept[Page]](kind, memory), shows_old
         self._lock, self._turns = Lock(), BoundedSemaphore(at_once)
@@ -52,9 +51,9 @@ class KeptPages(Generic[Page]):
         self._under_way: set[Hashable] = set()
 
     def page(self, name: Hashable, seen: object, make: Callable[[], Page], large: Callable[[], bool]) -> Page | None:
-        """The page of this name; None while that of a ``large`` one is made, and there is none that may be shown.
+        """The page of this name; None while a ``large`` page is made and there is none that may be shown.
 
-        :raises Exception: what went wrong in the thread, once.
+        :raises Exception: the error of the thread that made the page, once.
         """
         kept = self._kept.get(name)
         with self._lock:
@@ -69,7 +68,7 @@ class KeptPages(Generic[Page]):
         return kept.page
 
     def current(self, name: Hashable, seen: object) -> Page | None:
-        """The page of this name, if it is what would be made now as well, as far as ``seen`` and its age tell that."""
+        """The page of this name, if it would be made the same now, as far as ``seen`` and its age tell that."""
         kept = self._kept.get(name)
         return kept.page if kept and kept.seen == seen and not self._is_outdated(kept, seen) else None
 

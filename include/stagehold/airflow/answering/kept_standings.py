@@ -1,4 +1,4 @@
-"""How intervals stand, and the newest runs, kept between requests: only what was written since is read anew."""
+"""Keeps how intervals stand, and the newest runs, between requests: only rows that are new since then are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stagehold.spec.pipeline import Pipeline
 
 EACH = 40  # newest runs of a pipeline that are looked at
 MOST_PLACES = 5_000  # of one query: a database takes so many parameters
-BEHIND_ALL = (2**62, 2**62)  # numbers of rows
+BEHIND_ALL = (2**62, 2**62)  # higher than the numbers of all rows
 OVERLAP = 1_000  # rows that are looked at again: PostgreSQL may show a row after one with a higher number
 Asked = TypeVar("Asked")
 
@@ -28,7 +28,7 @@ class KeptStandings:
         self._ledger, self._lock = ledger, Lock()
         self._standings = Shelf[tuple[Pipeline, Standings]]("standings of intervals", memory)
         self._runs = Shelf[tuple[Run, ...]]("newest runs", memory)
-        self._era: object = object()  # part of all names, so that another one forgets everything
+        self._era: object = object()  # part of all names, so that a new one forgets everything
         self._seen: Sequence[int] = BEHIND_ALL
 
     def of(self, places: Sequence[Place], pipelines: Mapping[str, Pipeline]) -> Mapping[Place, Standings]:
@@ -46,7 +46,7 @@ class KeptStandings:
             return {place: known for place, known in found.items() if known is not None}
 
     def newest_runs(self, pipelines: Sequence[str]) -> Mapping[str, tuple[Run, ...]]:
-        """So many runs of each as are looked at, the newest first."""
+        """As many newest runs of each pipeline as are looked at, the newest first."""
         with self._lock:
             self._forget_what_changed()
             found = {name: self._runs.get((self._era, name)) for name in pipelines}
@@ -58,7 +58,7 @@ class KeptStandings:
             return {name: runs or () for name, runs in found.items()}
 
     def _forget_what_changed(self) -> None:
-        overlap = 0 if self._ledger.back_end == "sqlite" else OVERLAP  # which has one writer
+        overlap = 0 if self._ledger.back_end == "sqlite" else OVERLAP  # SQLite has one writer
         partition, transition = (max(0, row - overlap) for row in self._seen)
         before = self._seen
         changed, *self._seen = self._ledger.pipelines.changed(partition, transition)
@@ -77,7 +77,7 @@ class KeptStandings:
 
 @cache
 def kept_standings(ledger: Ledger) -> KeptStandings:
-    """For the life of the api-server, as its ledger."""
+    """The standings that are kept for the life of the api-server, as its ledger is."""
     return KeptStandings(ledger)
 
 

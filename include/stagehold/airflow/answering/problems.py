@@ -1,4 +1,4 @@
-"""How the web API says no: problem details as RFC 9457 has them, which `detail` makes readable for a person."""
+"""Refusals of the web API as problem details of RFC 9457, with a `detail` that a person can read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ProblemAnswer(JSONResponse):
 
 
 def answer_with_problems(api: FastAPI) -> None:
-    """Whatever a route raises becomes such an answer."""
+    """Turn every error that a route raises into such an answer."""
     api.add_exception_handler(AnyHttpException, _refused)
     api.add_exception_handler(RequestValidationError, _not_understood)
     api.add_exception_handler(Exception, _unexpected)
@@ -78,13 +78,11 @@ def _field(found: dict[str, Any]) -> dict[str, Any]:
     return {"type": found["type"], "loc": [str(part)[:SHOWN] for part in found["loc"]], "msg": found["msg"]}
 
 
-CLOSED = {"Connection": "close"}  # else the server takes all of it, to throw it away
+CLOSED = {"Connection": "close"}  # else the server receives the whole body, only to throw it away
 
 
 class BodyLimit:
-    """Refuses a request whose body is larger than ``most_bytes``:
-    at its header, or where what arrives passes the limit.
-    """
+    """Refuses a request whose body is larger than ``most_bytes``: by its header, or when the body passes the limit."""
 
     def __init__(self, app: ASGIApp, most_bytes: int) -> None:
         self.app, self.most_bytes = app, most_bytes

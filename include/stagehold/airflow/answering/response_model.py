@@ -1,4 +1,4 @@
-"""What every answer of the web API is made of: models whose fields are its JSON, and when its facts were looked at."""
+"""The base of all answers of the web API: models whose fields are the JSON, and when their facts were looked at."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ResponseModel(BaseModel):
 
 class LookedInto(StrEnum):
     RECORD = "record"  # the ledger alone
-    LAKE = "lake"  # and whether what it has on record is still there
+    LAKE = "lake"  # the ledger, and whether the files that it has on record are still there
 
 
 class Looked(ResponseModel):
-    """What an answer was made from. ``at`` is None of the ledger, which is asked for each answer; ``problem`` says why
-    the lake was not looked into, where it should have been.
+    """What an answer was made from. ``at`` is None if that is the ledger alone, which is read for each answer;
+    ``problem`` says why the lake was not looked into although it should have been.
     """
 
     into: LookedInto

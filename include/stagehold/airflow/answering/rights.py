@@ -1,4 +1,6 @@
-"""Rights of Stagehold's own, beside Airflow's: for what cannot be undone, or lets data through that a gate refuses."""
+"""Rights of Stagehold's own, beside Airflow's: for actions that cannot be undone, or that let data through which a gate
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ USUAL = frozenset({"op", "admin"})
 
 
 class Right(StrEnum):
-    """What is asked for beside the right to resume the run."""
+    """An action that needs more than the right to resume the run."""
 
     WAIVE = "waive"
     DISPOSE = "dispose_savepoint"
@@ -32,9 +34,9 @@ class Right(StrEnum):
 
 
 def roles_with(settings: Settings) -> Mapping[Right, frozenset[str]]:
-    """The roles of Airflow's that have each right.
+    """Airflow's roles that have each right.
 
-    :raises InvalidSetting: the setting names no right, or gives one to nobody.
+    :raises InvalidSetting: the setting names no right, or gives a right to nobody.
     """
     granted = dict.fromkeys(Right, USUAL)
     for part in filter(None, map(str.strip, settings.rights.split(";"))):
@@ -52,7 +54,10 @@ def has_right(right: Right, user: BaseUser, settings: Settings) -> bool:
 
 
 def require_right(right: Right, user: BaseUser, settings: Settings) -> None:
-    """:raises HTTPException: the user has none of the roles; the refusal names them, and who can change that."""
+    """Refuse a user without the right.
+
+    :raises HTTPException: the user has none of the roles; it names the roles, and who can change them.
+    """
     if not has_right(right, user, settings):
         wanted, own = sorted(roles_with(settings)[right]), ", ".join(sorted(_roles(user))) or "no role"
         raise HTTPException(
@@ -63,6 +68,8 @@ def require_right(right: Right, user: BaseUser, settings: Settings) -> None:
 
 
 def _roles(user: BaseUser) -> frozenset[str]:
-    """Airflow's simple auth manager gives a user one role by its name, FAB several objects with names."""
+    """The user's roles. Airflow's simple auth manager gives a user one role by its name, FAB several objects with
+    names.
+    """
     roles = getattr(user, "roles", None) or [getattr(user, "role", None)]
     return frozenset(str(getattr(role, "name", role)).lower() for role in roles if role)

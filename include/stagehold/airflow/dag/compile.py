@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # More than one, so that a resumed run need not wait behind tonight's; few, because they share one Spark server. Of an
 # eager pipeline only one: tasks that wait keep their slots, and another run's could keep those that they wait for.
 MAX_ACTIVE_RUNS = 4
-NO_STAGE = "No stage: only what is not consumable runs"  # in place of Airflow's word for what is not chosen
+NO_STAGE = "No stage: only what is not consumable runs"  # in place of Airflow's text for no choice
 IN_A_BACKFILL = (
     "In a backfill, also tick “Override parameters on existing runs”: else Airflow passes nothing of this form on."
 )
@@ -47,16 +47,16 @@ JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", l
 
 @dataclass(frozen=True)
 class CompiledFolder:
-    """What a folder of pipeline files gave: the good ones as DAGs, and why each bad one is none."""
+    """The DAGs of the good files in a folder of pipeline files, and the problem of each bad file."""
 
     dags: tuple[DAG, ...]
     problems: tuple[StageholdError, ...]
 
 
 def compile_folder(settings: Settings, place: str = "") -> CompiledFolder:
-    """Compile every YAML file of the pipelines folder; a bad file never takes a good one down with it.
+    """Compile every YAML file of the pipelines folder. A bad file never stops a good one.
 
-    :param place: the project, where the environment of Airflow's processes does not name it.
+    :param place: the project, if the environment of Airflow's processes does not name it.
     """
     results = [
         _compiled(loaded, settings, place) if isinstance(loaded, Pipeline) else loaded
@@ -75,9 +75,9 @@ def compile_pipeline(
     project: str = str(PROJECT),
     place: str = "",
 ) -> PipelineDag:
-    """The DAG of ``pipeline``. The DAG id is the pipeline's name and the task ids are the names of its regions.
+    """The DAG of ``pipeline``. The DAG id is the pipeline's name, and the task ids are the names of its regions.
 
-    :param slots: of the Spark server's pool, which must exist; 0 for no pool.
+    :param slots: slots of the Spark server's pool, which must exist; 0 for no pool.
     :param project: the folder that functions are imported from.
     :param place: as of `compile_folder`.
     :raises ScheduleRefused: the schedule mode cannot run the pipeline with so many slots.
@@ -114,7 +114,9 @@ def compile_pipeline(
 def region_task(
     pipeline: Pipeline, region: Region, dag: DAG, options: Mapping[str, Any]
 ) -> RegionOperator | MappedOperator:
-    """The task of a region; where it is split, one mapped over the shares. Their number follows from the file alone."""
+    """The task of a region; for a split region, a task that is mapped over the shares. Their number follows from the
+    file alone.
+    """
     arguments = {"task_id": region.name, "dag": dag, "pipeline": pipeline, "region": region.name, **options}
     arguments["outlets"] = outlets_of(pipeline, region)  # Airflow reads those of a mapped task here
     shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
@@ -125,15 +127,16 @@ def region_task(
 
 
 def _goes_on(pipeline: Pipeline, region: Region) -> bool:
-    """Whether it goes on with what the run before keeps. Airflow then starts it when that run's task has succeeded, and
-    waits while somebody mends that.
+    """Whether the region goes on with state of the run before. Airflow then starts it when that run's task has
+    succeeded, and waits while a person repairs that.
     """
     return any(pipeline.stage(name).state for name in region.stages)
 
 
 def wait_for_the_next_time(dag: DAG) -> None:
-    """Airflow takes ``run_immediately=False`` for a tenth of the period: a nightly DAG that is switched on within 2.4
-    hours of its time would at once run for the night before.
+    """Have the first run wait for the next time of the schedule. Airflow's ``run_immediately=False`` runs at once
+    within a tenth of the period: a nightly DAG that is switched on within 2.4 hours of its time would run for the night
+    before.
     """
     if isinstance(dag.timetable, CronTriggerTimetable):
         dag.timetable.run_immediately = timedelta(0)
@@ -155,24 +158,27 @@ def _task_options(pipeline: Pipeline, slots: int) -> Mapping[Region, Mapping[str
 
 
 def _slots_taken(pipeline: Pipeline, slots: int) -> Mapping[str, int]:
-    """Looks at every partition, which takes a second for 10,000 of them; so not where it could not refuse anything."""
+    """The slots that a region takes. Looks at every partition, which takes a second for 10,000 of them; so it is left
+    out where nothing could be refused.
+    """
     if not slots and pipeline.schedule_mode is ScheduleMode.LAZY_FROM_SOURCES:
         return {}
     return task_slots(pipeline, slots or NO_LIMIT)
 
 
 def _edges(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
-    """Tasks of an eager pipeline have none: they all start at once, and wait for the partitions that they read."""
+    """Edges between tasks. An eager pipeline has none: its tasks start at once, and wait for the partitions that they
+    read.
+    """
     if pipeline.schedule_mode is not ScheduleMode.EAGER:
         yield from ((upstream, region.name) for region in stage_regions(pipeline) for upstream in region.upstream)
 
 
 def run_params(pipeline: Pipeline) -> dict[str, Param]:
-    """What the trigger and backfill forms ask:
-    where to start again, for which interval, and the pipeline's own params.
+    """What the trigger and backfill forms ask: where to start again, for which interval, and the pipeline's own params.
 
-    Nothing in them hangs on what has run: they are part of the DAG, and Airflow keeps a new version of a DAG that has
-    changed. What there is to choose from is on the DAG's tab.
+    Nothing in them depends on past runs: they are part of the DAG, and Airflow keeps a new version of a DAG that has
+    changed. The tab of the DAG shows what there is to choose from.
     """
     return {
         RESTORE_FROM_STAGE: Param(
@@ -241,7 +247,9 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class ProjectFunction:
-    """A function of the project that Airflow calls; imported when it is called, so that a DAG file imports no job."""
+    """A function of the project that Airflow calls. It is imported when it is called, so that a DAG file imports no
+    job.
+    """
 
     reference: str
     project: str
@@ -254,14 +262,14 @@ class ProjectFunction:
 
 
 def dag_arguments(pipeline: Pipeline, project: str) -> dict[str, Any]:
-    """Arguments of the DAG alone; tags and what is not said are left to the caller and to Airflow."""
+    """Arguments of the DAG alone; tags and all that the file does not declare are left to the caller and to Airflow."""
     said = _said(pipeline.airflow, project)
     arguments = {name: said[name] for name in (*OF_THE_DAG, *OF_THE_DAG_TOO) if name in said}
     return arguments | {theirs: said[ours] for ours, theirs in OTHER_NAMES.items() if ours in said}
 
 
 def task_arguments(pipeline: Pipeline, region: Region, project: str) -> dict[str, Any]:
-    """What the region's stages say; the pipeline's word counts where they say nothing."""
+    """What the region's stages declare; the pipeline's declaration counts where they have none."""
     said = _said(pipeline.airflow, project)
     for name in region.stages:
         said |= _said(pipeline.stage(name).airflow, project)

@@ -1,4 +1,4 @@
-"""What Airflow's Code tab shows of a pipeline: its file and its stage functions, in place of the DAG file that has one
+"""What Airflow's Code tab shows of a pipeline: its file and its stage functions, instead of the DAG file, which has one
 line for all pipelines.
 """
 
@@ -24,21 +24,21 @@ log = logging.getLogger(__name__)
 
 
 class PipelineDag(DAG):
-    """Airflow keeps the text of the file that a DAG says it comes from, and runs the file that it was loaded from,
-    which is another field; so only the first can be named.
+    """Airflow keeps the text of the file that a DAG names as its source, and runs the file that it was loaded from.
+    These are two fields, so only the first is set.
     """
 
     code_page: Path | None = None
 
     def validate(self) -> None:
-        """Airflow calls it when it has noted the file that it loaded."""
+        """Airflow calls this when it has noted the file that it loaded."""
         super().validate()  # type: ignore[no-untyped-call]
         if self.code_page is not None:
             self.fileloc = str(self.code_page)
 
 
 def write_code_page(pipeline: Pipeline, settings: Settings) -> Path | None:
-    """The file to show. None where it cannot be written: nobody's DAG may go because of that."""
+    """Write the file to show. None if it cannot be written: no DAG may be lost because of that."""
     page = settings.home_path / "code" / f"{pipeline.name}.py"
     try:
         text = "\n".join(_sections(pipeline, Path(settings.project)))
@@ -51,7 +51,7 @@ def write_code_page(pipeline: Pipeline, settings: Settings) -> Path | None:
 
 
 def _replace(page: Path, text: str) -> None:
-    """Replaces the file in one step, since several processes parse DAGs."""
+    """Replace the file in one step, since several processes parse DAGs."""
     page.parent.mkdir(parents=True, exist_ok=True)
     written = page.with_suffix(f".{os.getpid()}")
     written.write_text(text, encoding="utf-8")
@@ -84,14 +84,14 @@ def _shown(path: Path, project: Path) -> str:
 
 
 def dag_documentation(pipeline: Pipeline) -> str:
-    """Its description, its stages as a table, and where the code is."""
+    """The pipeline's description, its stages as a table, and where the code is."""
     said = [pipeline.airflow.description, ""] if pipeline.airflow.description else []
     file = f"Compiled from `{Path(pipeline.file).name}`. {_code_link(pipeline)}"
     return "\n".join([*said, file, "", *_stage_table(pipeline)])
 
 
 def task_documentation(pipeline: Pipeline, region: Region, project: Path) -> str:
-    """What the function of each stage of a region says of itself, what it reads, makes and has judged."""
+    """For each stage of a region, its function's docstring, what it reads, what it makes and what is judged."""
     undecided = _undecided(pipeline)
     return "\n\n".join(_stage_text(pipeline.stage(name), pipeline, project, undecided) for name in region.stages)
 
@@ -114,7 +114,7 @@ def _facts(stage: Stage, pipeline: Pipeline, undecided: Collection[str]) -> Iter
 
 
 def _code_link(pipeline: Pipeline) -> str:
-    """Airflow may be served under a path."""
+    """The link to the Code tab; Airflow may be served under a path."""
     below = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
     return f"[Code]({below}/dags/{pipeline.name}/code)"
 

@@ -1,4 +1,4 @@
-"""The DAG that cleans up and looks for damage each day, once somebody switches it on."""
+"""The DAG that cleans up and looks for damage each day, once a person switches it on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 LINES_TOLD = 20
-RETRIES = 3  # of what was killed; what a command finds is not tried again
+RETRIES = 3  # of commands that were killed; problems that a command finds are not tried again
 DOCUMENTATION = """\
 `gc` runs `stagehold gc`: it deletes what no run, no checkpoint and nobody who reads needs any more.
 
@@ -28,7 +28,7 @@ next run heals what it needs of it.
 
 
 class CommandOperator(BaseOperator):
-    """Runs a `stagehold` command as a person would; what it prints is the task's log.
+    """Runs a `stagehold` command as a person would; its output is the task's log.
 
     :param words: the command's arguments.
     """
@@ -55,14 +55,14 @@ class CommandOperator(BaseOperator):
             raise AirflowFailException(f"stagehold {' '.join(self.words)} found something:\n{''.join(last)}")
 
     def on_kill(self) -> None:
-        """A mark or a clear has changed the task's state by now; whatever else wants its end has it tried again."""
+        """If a person marked or cleared the task, its state has changed by now. Any other end is tried again."""
         self._stopped = True
         if self._process is not None:
             self._process.terminate()
 
 
 def maintenance_dag() -> DAG:
-    """Off until somebody switches it on. What one task finds does not keep the other from running."""
+    """The DAG, which is paused at first. Problems that one task finds do not keep the others from running."""
     dag = DAG(
         dag_id="stagehold_maintenance",
         schedule="@daily",

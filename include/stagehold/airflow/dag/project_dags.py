@@ -1,4 +1,4 @@
-"""The DAGs of a project in one line of a DAG file."""
+"""The DAGs of a project, for a DAG file of one line."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ALLOWED = "a folder with include/pipelines/*.yaml, or one with pipeline files; `
 
 
 class PipelineFilesRefused(Exception):
-    """What is wrong with pipeline files, as Airflow shows it: the name of the class, a colon, and this text."""
+    """The problems of pipeline files. Airflow shows the name of the class, a colon, and this text."""
 
     def __init__(self, problems: Sequence[StageholdError]) -> None:
         super().__init__(f"{len(problems)} pipeline file(s) cannot be used\n" + "\n".join(map(str, problems)))
 
 
 class RefusedFiles(DAG):
-    """Stands for the pipeline files that cannot be used. Airflow asks each DAG whether it is valid: this one becomes an
-    import error without a traceback, and the others of the same file stay.
+    """A DAG in place of the pipeline files that cannot be used. Airflow asks each DAG whether it is valid: this one
+    becomes an import error without a traceback, and the others of the same file stay.
     """
 
     problems: Sequence[StageholdError] = ()
@@ -36,7 +36,7 @@ class RefusedFiles(DAG):
 
 
 def refused_files(settings: Settings, problems: Sequence[StageholdError]) -> RefusedFiles | None:
-    """What stands for the files with these problems, if there are any."""
+    """The DAG in place of the files with these problems, if there are any."""
     if not problems:
         return None
     refused = RefusedFiles(f"{REFUSED}_of_{Path(settings.project).name}", schedule=None)
@@ -45,8 +45,8 @@ def refused_files(settings: Settings, problems: Sequence[StageholdError]) -> Ref
 
 
 def project_dags(place: Path) -> Mapping[str, DAG]:
-    """Compile each pipeline file and hand the DAGs to the Airflow that loads the calling file; also returns them by
-    name, without what stands for bad files.
+    """Compile each pipeline file and hand the DAGs to the Airflow that loads the calling file. Return them by name,
+    without the DAG in place of bad files.
 
     :raises InvalidArgument: there is no pipeline file.
     """

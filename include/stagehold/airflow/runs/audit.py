@@ -13,7 +13,7 @@ from sqlalchemy import select
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-MOST_TASKS = 5  # that are named; a resume of many tasks is one line
+MOST_TASKS = 5  # tasks that are named; a resume of many tasks is one line
 
 # Airflow names an event after the function of its route.
 EVENTS = ("trigger_dag_run", "patch_dag_run", "clear_dag_run", "post_clear_task_instances", "patch_task_instance")
@@ -22,7 +22,7 @@ EVENTS = ("trigger_dag_run", "patch_dag_run", "clear_dag_run", "post_clear_task_
 def deeds_of_people(dag_id: str, run_id: str, session: Session) -> Iterator[tuple[datetime, str]]:
     """When somebody marked, cleared or triggered the run or its tasks, and who; the oldest first.
 
-    Changes of many runs in one request name no run in Airflow's log, and are not found.
+    A request that changes many runs at once names none of them in Airflow's log, so it is not found.
     """
     query = select(Log).where(Log.dag_id == dag_id, Log.run_id == run_id, Log.event.in_(EVENTS)).order_by(Log.id)
     for log in session.scalars(query):
@@ -32,7 +32,7 @@ def deeds_of_people(dag_id: str, run_id: str, session: Session) -> Iterator[tupl
 
 
 def _deed(log: Log, sent: Mapping[str, Any]) -> str | None:
-    """What was done; None for a change of something else, such as a note."""
+    """The change in words; None for a change of something else, such as a note."""
     match log.event:
         case "trigger_dag_run":
             return "triggered the run"
@@ -56,7 +56,7 @@ def _sent(extra: str | None) -> Mapping[str, Any]:
 
 
 def _tasks(asked: Any) -> str:
-    """Airflow takes a name, or a name and the index of a mapped task."""
+    """Names of the tasks. Airflow accepts a name, or a name and the index of a mapped task."""
     names = list(dict.fromkeys(one if isinstance(one, str) else f"{one[0]}[{one[1]}]" for one in asked))
     if not names:
         return "all tasks"

@@ -1,4 +1,4 @@
-"""Reads Airflow's own record of a run, as far as Stagehold needs it. Only for the api-server: tasks may not read it."""
+"""Reads what Stagehold needs of Airflow's own record of a run. Only for the api-server: tasks may not read it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
 
-NEWEST_RUNS = 3  # that are named where one is asked for that is not there
+NEWEST_RUNS = 3  # runs that an error names if the run that was asked for does not exist
 
 if TYPE_CHECKING:
     from airflow.models.taskinstance import TaskInstance
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageholdDagRun:
-    """An Airflow run of a DAG that has region tasks, and the run it is in Stagehold's words.
+    """An Airflow run of a DAG that has region tasks, and the run that it is for Stagehold.
 
     ``reference`` is what its user wrote for the checkpoint or savepoint that it begins with.
     """
@@ -59,7 +59,7 @@ def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings,
 
     The regions are those of the newest DAG: a run that is cleared executes that one, too.
 
-    :raises UnknownName: no such run, or its pipeline has no file any more.
+    :raises UnknownName: there is no such run, or its pipeline has no file any more.
     :raises ForeignDag: the DAG has no region tasks.
     """
     dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
@@ -97,7 +97,7 @@ def _newest_runs(dag_id: str, session: Session) -> Sequence[str]:
 def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
     """The pipeline that a DAG runs.
 
-    :raises UnknownName: it has no file any more.
+    :raises UnknownName: the pipeline has no file any more.
     :raises ForeignDag: the DAG has no region tasks.
     """
     return find_pipeline(declared_dag(dag_id, session).pipeline, settings)
@@ -115,14 +115,14 @@ def known_settings(dag_ids: Collection[str], session: Session) -> Collection[Set
     """The settings of each project that one of these DAGs belongs to, and of Airflow's processes themselves."""
     ours = session.scalars(select(DagTag.dag_id).where(DagTag.name == TAG)).all()
     declared = _declared_dags({*ours} & {*dag_ids}, session)
-    # What cleans up has the tag as well.
+    # The DAG that cleans up has the tag as well.
     projects = dict.fromkeys(one.project for _, one in sorted(declared.items()) if one.regions)
     return tuple(dict.fromkeys([load_settings(), *(load_settings(project=one) for one in projects)]))
 
 
 @dataclass(frozen=True)
 class DeclaredDag:
-    """What a serialized DAG says: its tasks, the defaults of its form, and what its region tasks are, by their ids."""
+    """The facts of a serialized DAG: its tasks, the defaults of its form, and its regions, by ids of their tasks."""
 
     tasks: tuple[str, ...]
     params: Mapping[str, Any]
@@ -143,7 +143,7 @@ _DECLARED = Shelf[DeclaredDag]("DAGs")
 def declared_dag(dag_id: str, session: Session) -> DeclaredDag:
     """The newest DAG of that name.
 
-    :raises ForeignDag: it has no region tasks.
+    :raises ForeignDag: the DAG has no region tasks.
     """
     found = _declared_dags([dag_id], session).get(dag_id)
     if found is None or not found.regions:
@@ -152,7 +152,7 @@ def declared_dag(dag_id: str, session: Session) -> DeclaredDag:
 
 
 def _declared_dags(dag_ids: Collection[str], session: Session) -> Mapping[str, DeclaredDag]:
-    """Those of the newest DAGs, by id. A DAG is read from what is serialized once, as long as it stays the same."""
+    """The facts of the newest DAGs, by id. A serialized DAG is read once, as long as it stays the same."""
     newest = _newest_hashes(dag_ids, session)
     found = {dag_id: _DECLARED.get((dag_id, newest[dag_id])) for dag_id in newest}
     unread = [dag_id for dag_id, kept in found.items() if kept is None]
@@ -181,8 +181,8 @@ def _declared(row: SerializedDagModel) -> DeclaredDag:
 
 @dataclass(frozen=True)
 class DeclaredRegion:
-    """What the serialized DAG says of a region's task:
-    of a mapped one its ``shares``, too, in the order of the map indexes.
+    """The facts that the serialized DAG has of a region's task; for a mapped task its ``shares``, too, in the order of
+    the map indexes.
     """
 
     pipeline: str
@@ -192,7 +192,9 @@ class DeclaredRegion:
 
 
 def declared_region(task: Any) -> DeclaredRegion:
-    """The operator stores its fields with the serialized DAG; of a mapped one, the arguments are stored."""
+    """The region of a task. Airflow stores the operator's fields with the serialized DAG; for a mapped task, its
+    arguments.
+    """
     if not task.is_mapped:
         return DeclaredRegion(task.pipeline_name, task.region_name, project_named(task))
     arguments = task.partial_kwargs
@@ -201,8 +203,8 @@ def declared_region(task: Any) -> DeclaredRegion:
 
 
 def _tasks(task_id: str, declared: DeclaredRegion | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:
-    """The task as its instances in this run stand:
-    of a mapped task one for each share, whether it has its instance yet or not.
+    """The states of the task's instances in this run; for a mapped task one instance for each share, whether it exists
+    yet or not.
     """
     states = {instance.map_index: _word(instance.state) for instance in instances if instance.task_id == task_id}
     if declared is None:

@@ -1,4 +1,4 @@
-"""Links below a region's task on Airflow's pages. The api-server makes them, so they are there while the task runs."""
+"""Links below a region's task on Airflow's pages. The api-server makes them, so they work while the task runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _RegionLink(BaseOperatorLink):
 
 
 class StageholdLink(_RegionLink):
-    """The run's Stagehold tab."""
+    """The link to the run's Stagehold tab."""
 
     name = "Stagehold"
 
@@ -37,7 +37,7 @@ class StageholdLink(_RegionLink):
 
 
 class SparkLink(_RegionLink):
-    """The newest Spark session of the task, where Spark's pages are known: `STAGEHOLD_SPARK_UI`."""
+    """The link to the task's newest Spark session, if the address of Spark's pages is known: `STAGEHOLD_SPARK_UI`."""
 
     name = "Spark UI"
 
@@ -51,7 +51,7 @@ class SparkLink(_RegionLink):
 
 
 class TableLink(_RegionLink):
-    """The table that the task publishes, as an asset of Airflow, once a task has written anything to it."""
+    """The link to the table that the task publishes, as an asset of Airflow, once a task has written to it."""
 
     name = "Table"
 

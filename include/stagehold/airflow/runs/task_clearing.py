@@ -23,8 +23,8 @@ UNMAPPED = -1  # the map index of a task that is not mapped, or whose instances 
 class DagTask:
     """A task in one Airflow run, or one instance of a mapped task.
 
-    ``region`` is None for a task that is not ours, ``state`` for one never scheduled. ``map_index`` is only a place in
-    this run; what a mapped task is for is its ``share``.
+    ``region`` is None for a task that is not ours, ``state`` for a task that was never scheduled. ``map_index`` is only
+    a place in this run; the partitions of an instance of a mapped task are its ``share``.
     """
 
     task_id: str
@@ -64,7 +64,7 @@ def tasks_to_clear(
     """The tasks to clear. Succeeded tasks stay as they are unless their data has to be made again.
 
     :raises RunStillActive: Airflow still works on the run, so the plan may be outdated at any moment.
-    :raises NothingToResume: everything is consumable, or all that is not waits for a gate.
+    :raises NothingToResume: everything is consumable, or all that is not is blocked by a gate.
     """
     if run_state in ACTIVE_RUN_STATES:
         raise RunStillActive(run, run_state)
@@ -84,14 +84,14 @@ def _own(regions: Sequence[Region], tasks: Sequence[DagTask], plan: ResumePlan) 
 
 
 def _others(tasks: Sequence[DagTask]) -> Iterator[TaskToClear]:
-    """Tasks of the same DAG that are not ours and did not get their turn, or failed."""
+    """Tasks of the same DAG that are not ours and that failed, or were never started."""
     for task in tasks:
         if task.region is None and task.state in UNDONE:
             yield _clear(task, f"was {task.state}")
 
 
 def _clear(task: DagTask, reason: str) -> TaskToClear:
-    """An instance that a mapped task does not have yet comes with the whole task."""
+    """The task to clear. To clear an instance that does not exist yet, the whole mapped task is cleared."""
     return TaskToClear(
         task_id=task.task_id,
         region=task.region,
@@ -103,7 +103,10 @@ def _clear(task: DagTask, reason: str) -> TaskToClear:
 
 
 def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
-    """:param plan: as far as this task carries it out."""
+    """Why a task is cleared.
+
+    :param plan: the part of the plan that this task carries out.
+    """
     decisions = [decision for stage in region.stages for decision in plan.of(stage)]
     computing = [decision for decision in decisions if decision.action.computes]
     if computing:
@@ -136,7 +139,9 @@ def _reason(region: Region, task: DagTask, plan: ResumePlan) -> str | None:
 
 
 def _why_nothing(plan: ResumePlan) -> str:
-    """Name the partitions that are held, not the many that only wait for them: those have a record of their own."""
+    """The reason that nothing can be resumed. It names the partitions that are blocked, not the many that only wait for
+    them: those have a record of their own.
+    """
     blocked = [decision for decision in plan.decisions if isinstance(decision, BlockedDecision)]
     removed = [decision for decision in blocked if decision.foreign is not None]
     if removed:

@@ -1,4 +1,4 @@
-"""Metrics of a try, through whatever Airflow sends its own by: StatsD, DogStatsD or OpenTelemetry."""
+"""Metrics of an attempt, sent by whatever Airflow sends its own metrics by: StatsD, DogStatsD or OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def send_work(pipeline: str, work: Iterable[StageWork]) -> None:
 
 
 def send_checkpoint_age(pipeline: str, checkpoints: Sequence[CheckpointRecord], now: datetime) -> None:
-    """Seconds since the newest checkpoint of the run was complete; nothing before there is one."""
+    """Send how many seconds ago the run's newest checkpoint was complete; nothing before there is one."""
     ended = [one.ended_at for one in checkpoints if one.state is CheckpointState.COMPLETED and one.ended_at is not None]
     if ended:
         stats.gauge(CHECKPOINT_AGE, round((now - max(ended)).total_seconds(), 1), tags={"pipeline": pipeline})

@@ -1,4 +1,4 @@
-"""What Airflow calls when a run has failed: once, in its DAG processor, however the tasks came to their ends."""
+"""The callback that Airflow calls when a run has failed: once, in its DAG processor, however the tasks ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RunFailed:
-    """Tells the notifiers of `on_failure`. Retries are not told, and a run that fails again is told again."""
+    """Notifies the notifiers of `on_failure`. Retries are not reported; a run that fails again is reported again."""
 
     pipeline: Pipeline
     project: str = ""
@@ -49,7 +49,7 @@ class RunFailed:
             log.exception("it is not on record who was not told of %s", run_id)
 
     def _news(self, dag_id: str, airflow_run_id: str) -> RunNews:
-        """News of the failure. Of a run that is not in the ledger, or while that is away, only that it failed."""
+        """News of the failure. If the ledger is away, or does not know the run, it says only that the run failed."""
         from stagehold.airflow.telling.news import UNKNOWN, RunNews, first_line, news_of_run
         from stagehold.chronicle.chronicle import open_ledger
 
@@ -64,5 +64,5 @@ class RunFailed:
 
 
 def failure_callback(pipeline: Pipeline, project: str = "") -> RunFailed | None:
-    """The callback for the DAG of a pipeline; None where nobody wants to be told."""
+    """The callback for the DAG of a pipeline; None if the pipeline has no notifiers for failures."""
     return RunFailed(pipeline, project) if pipeline.on_failure else None

@@ -1,4 +1,4 @@
-"""How the log of a failed task ends: in one line that says what there is to know, with all the rest folded below."""
+"""The end of a failed task's log: one line with what a person needs to know, and everything else folded below it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from stagehold.errors.stage_errors import StageFailed
 from stagehold.model.partition_set import PartitionSet
 from stagehold.run.delivery.wave import place_of
 
-LONGEST_CAUSE = 500  # letters
+LONGEST_CAUSE = 500  # characters
 
 Say = Callable[[str], None]
 
 
 @contextmanager
 def ending_in_one_line(subject: str, link: str, error_line: Say, line: Say) -> Iterator[None]:
-    """Airflow folds a group of lines. This one is left open, so that what Airflow itself has to say of the error comes
-    into it, with its own frames and ours.
+    """Airflow folds a group of lines. This group is left open, so that Airflow's own report of the error, with its
+    frames and ours, becomes part of it.
     """
     try:
         yield
@@ -28,12 +28,15 @@ def ending_in_one_line(subject: str, link: str, error_line: Say, line: Say) -> I
         if isinstance(error, StageFailed):
             for each in error.trace.splitlines():
                 line(each)
-            raise error.with_traceback(None) from None  # whose story has just been told
+            raise error.with_traceback(None) from None  # its trace has just been written
         raise
 
 
 def failure_line(subject: str, error: Exception, link: str) -> str:
-    """:param subject: the task, as users know it."""
+    """The line that says where the task failed and why.
+
+    :param subject: the task, as users know it.
+    """
     return f"Failed: {_where(subject, error)}: {_cause(error)} -- {link}"
 
 

@@ -1,4 +1,4 @@
-"""Lineage in the words of OpenLineage. Imported only where its provider is installed, and when it is sent."""
+"""Lineage in the words of OpenLineage. Imported only when it is sent, and only where its provider is installed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SEVERITIES = {Severity.CRITICAL: "error", Severity.WARNING: "warn", Severity.INF
 
 @attr.define
 class StageRunFacet(RunFacet):  # type: ignore[misc]
-    """What Stagehold knows of a run of a stage: of ``partitions``, how many were ``computed`` and in how many waves."""
+    """Facts about a run of a stage: how many of its ``partitions`` were ``computed``, and in how many waves."""
 
     interval: str
     partitions: int
@@ -41,7 +41,7 @@ class StageRunFacet(RunFacet):  # type: ignore[misc]
 
 
 class NotingClient:
-    """The provider's client. What its transport raises is kept, since the provider logs it and says nothing more."""
+    """The provider's client, which keeps the error that its transport raises: the provider only logs it."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -70,7 +70,9 @@ def emit(lineage: StageLineage, task_instance: Any) -> Exception | None:
 
 
 def event_of(lineage: StageLineage, task_instance: Any) -> RunEvent:
-    """A run of its own for each stage and moment, below the run of its task that the provider tells of."""
+    """An event with a run of its own for each stage and moment, whose parent is the run that the provider reports for
+    the task.
+    """
     now = datetime.now(UTC)
     stage, namespace, name = lineage.work.stage.name, lineage_job_namespace(), lineage_job_name(task_instance)
     parent_id = lineage_run_id(task_instance)
@@ -119,7 +121,7 @@ def _output(lineage: StageLineage) -> OutputDataset:
 
 
 def _name(uri: str) -> tuple[str, str]:
-    """Namespace and name, as OpenLineage has them for files, object stores and databases."""
+    """Namespace and name, as OpenLineage spells them for files, object stores and databases."""
     if "://" not in uri:
         return "file", uri
     parts = urlsplit(uri.removeprefix("jdbc:"))
@@ -133,7 +135,7 @@ def _quality(verdicts: Iterable[GateResult]) -> dict[str, Any]:
 
 
 def _assertions(verdicts: Iterable[GateResult]) -> Iterator[data_quality_assertions_dataset.Assertion]:
-    """One for each expectation, over all partitions."""
+    """One assertion for each expectation, over all partitions."""
     ordered = sorted(verdicts, key=lambda one: (one.expectation, one.severity, one.passed, one.partition))
     for (expectation, severity), some in groupby(ordered, key=lambda one: (one.expectation, one.severity)):
         failed = [one for one in some if not one.passed]

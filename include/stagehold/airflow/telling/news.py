@@ -1,4 +1,4 @@
-"""What a notifier has to tell, and the text of it. Pure: what has to be known is handed in."""
+"""The news that a notifier reports, and its text. Pure: all facts are handed in."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.airflow_settings import Hook
 
-LONGEST = 300  # letters of a message, so that a phone shows it whole
-SHORTEST_TEXT = 80  # letters that stay of it, however long its link is
+LONGEST = 300  # characters of a message, so that a phone shows all of it
+SHORTEST_TEXT = 80  # characters of it that stay, however long its link is
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """What Resume would do: how many partitions it runs and reuses, and how many a gate keeps back."""
+    """What Resume would do: how many partitions it would run and reuse, and how many a gate blocks."""
 
     run: int
     reuse: int
@@ -60,10 +60,10 @@ class Progressed:
 
 @dataclass(frozen=True)
 class RunNews:
-    """What templates find as `stagehold`.
+    """The news that templates find as `stagehold`.
 
-    ``progressed`` is None if no task of the run got so far that one could blame it, ``remaining`` if no plan can be
-    made; ``cause`` is one line of text.
+    ``progressed`` is None if no task of the run got far enough to be blamed, ``remaining`` if no plan can be made;
+    ``cause`` is one line of text.
     """
 
     hook: Hook
@@ -77,7 +77,7 @@ class RunNews:
 
     @property
     def message(self) -> str:
-        """The news in plain text that fits a phone."""
+        """The news in plain text that fits on a phone."""
         room = max(LONGEST - len(self.link) - 1, SHORTEST_TEXT)
         fixed = len(self._text(""))
         text = self._text(_shortened(self.cause, max(room - fixed, 0)))
@@ -112,7 +112,7 @@ log = logging.getLogger(__name__)
 
 
 def news_of_run(hook: Hook, run: Run, pipeline: Pipeline, ledger: Ledger, settings: Settings, link: str) -> RunNews:
-    """News with the failure of the attempt that failed last, and where its region stands now."""
+    """News with the failure of the attempt that failed last, and with the state of its region now."""
     failed = _failed_last(ledger.attempts.of_run(run.run_id))
     plan = _plan(run, pipeline, ledger, settings)
     stages = _stages(pipeline, failed.region) if failed else ()
@@ -132,7 +132,7 @@ def news_of_run(hook: Hook, run: Run, pipeline: Pipeline, ledger: Ledger, settin
 def news_of_gates(
     run: Run, results: Iterable[GateResult], pipeline: Pipeline, ledger: Ledger, settings: Settings, link: str
 ) -> Iterator[RunNews]:
-    """One for each stage of which the gate said no, or warned."""
+    """News for each stage whose gate refused something, or warned."""
     names = {stage.id: stage.name for stage in pipeline.stages}
     told = sorted((one for one in results if is_worth_telling(one)), key=lambda one: one.cell.stage)
     plan = _plan(run, pipeline, ledger, settings) if told else None
@@ -152,7 +152,7 @@ def news_of_gates(
 def news_of_ended_waivers(
     run: Run, ended: Sequence[Event], pipeline: Pipeline, ledger: Ledger, settings: Settings, link: str
 ) -> Iterator[RunNews]:
-    """One for each event that says which rows left a table, or stay there marked, since a waiver has ended."""
+    """News for each event that says which rows left a table, or stay there marked, because a waiver has ended."""
     plan = _plan(run, pipeline, ledger, settings) if ended else None
     for event in ended:
         yield RunNews(
@@ -172,7 +172,7 @@ def is_worth_telling(result: GateResult) -> bool:
 
 
 def gate_cause(results: Sequence[GateResult]) -> str:
-    """What a gate says of one stage; the critical first, each expectation once."""
+    """What a gate says of one stage: critical expectations first, and each expectation once."""
     ordered = sorted(results, key=lambda one: (one.severity is not Severity.CRITICAL, one.expectation, one.partition))
     said = []
     for (severity, expectation), some in groupby(ordered, key=lambda one: (one.severity, one.expectation)):
@@ -183,7 +183,7 @@ def gate_cause(results: Sequence[GateResult]) -> str:
 
 
 def was_resumed(history: Sequence[Transition], life: datetime) -> bool:
-    """Whether a start of the run goes on with one that had begun before and did not finish."""
+    """Whether a start of the run continues one that had begun before and did not finish."""
     before = [one for one in history if one.attempt_id is None and one.recorded_at < life]
     return bool(before) and before[-1].after is not RunState.FINISHED
 
@@ -202,7 +202,7 @@ def _stages(pipeline: Pipeline, region: str) -> tuple[str, ...]:
 
 
 def _plan(run: Run, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> ResumePlan | None:
-    """What a resume would do now. A message that lacks this is better than none."""
+    """What a resume would do now; None if it cannot be planned. A message without the plan is better than none."""
     try:
         restore = next(iter(ledger.restores.of_run(run.run_id)), None)
         request = RunRequest(pipeline, run.run_id, run.interval, run.params, restore)
@@ -213,7 +213,9 @@ def _plan(run: Run, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> R
 
 
 def _progressed(subject: str, stages: Sequence[str], plan: ResumePlan, pipeline: Pipeline) -> Progressed:
-    """What a resume takes as it is counts; the plan knows how many partitions each stage has in this interval."""
+    """Partitions count that a resume takes as they are; the plan knows how many partitions each stage has in this
+    interval.
+    """
     stored = (pipeline.stage(name) for name in stages if name not in plan.unstored)
     return Progressed(subject, together(_taken(stage, plan, pipeline) for stage in stored))
 

@@ -1,4 +1,4 @@
-"""Calls a pipeline's notifiers. Whatever they do wrong is logged and told, and harms nothing."""
+"""Calls a pipeline's notifiers. Their errors are logged and reported, and harm nothing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 
 def notify(pipeline: Pipeline, news: RunNews, context: Context | Mapping[str, Any]) -> tuple[Untold, ...]:
-    """Tell the notifiers of the news' hook, one after the other; those that failed. They find the news in the context,
-    as `stagehold`.
+    """Call the notifiers of the news' hook, one after the other; return those that failed. They find the news in the
+    context, as `stagehold`.
     """
     failed: list[Untold] = []
     for place, declared in enumerate(getattr(pipeline, news.hook)):
@@ -48,7 +48,10 @@ def notify(pipeline: Pipeline, news: RunNews, context: Context | Mapping[str, An
 
 
 def notifier_class(declared: NotifierDeclaration, pipeline: Pipeline, path: tuple[str, ...]) -> type[BaseNotifier]:
-    """:raises InvalidSpec: the class cannot be imported, or is no notifier; with file, field and line."""
+    """The class of a notifier.
+
+    :raises InvalidSpec: the class cannot be imported, or is no notifier; with file, field and line.
+    """
     module, _, name = declared.notifier.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)

@@ -1,4 +1,4 @@
-"""Published tables as assets of Airflow. A task names aliases; an event comes about only where data is new."""
+"""Published tables as assets of Airflow. A task names aliases; an event is sent only where data is new."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stagehold.spec.pipeline import Pipeline
 
 
 def outlets_of(pipeline: Pipeline, region: Region) -> list[AssetAlias]:
-    """One for each table that the region publishes, called as the table is."""
+    """An alias for each table that the region publishes, with the table's name."""
     tables = (pipeline.stage(name).output.table for name in region.stages)
     return [AssetAlias(name=table) for table in tables if table is not None]
 

@@ -1,4 +1,4 @@
-"""Lineage of computed stages, for OpenLineage where its provider for Airflow is installed and set up."""
+"""Lineage of computed stages, for OpenLineage, where its provider for Airflow is installed and configured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROVIDER = "airflow.providers.openlineage"
 
 @dataclass(frozen=True)
 class LineageData:
-    """What a stage reads or writes, by its address, with what a gate said of it."""
+    """Data that a stage reads or writes, by its address, with the verdicts of its gate."""
 
     uri: str
     verdicts: tuple[GateResult, ...] = ()
@@ -34,7 +34,7 @@ class LineageData:
 
 @dataclass(frozen=True)
 class StageLineage:
-    """One stage that was computed, of what and into what."""
+    """One stage that was computed, with its inputs and its output."""
 
     work: StageWork
     interval: str
@@ -45,7 +45,7 @@ class StageLineage:
 def emit_lineage(
     work: StageWork, task: RegionTask, ledger: Ledger, settings: Settings, task_instance: Any
 ) -> Untold | None:
-    """One event; nothing, and nothing is imported, without the provider. Says why nobody was told, if it failed."""
+    """Send one event, and return why it could not be sent. Without the provider nothing is sent or imported."""
     if importlib.util.find_spec(PROVIDER) is None:
         return None
     try:
@@ -65,7 +65,7 @@ def stage_lineage(work: StageWork, task: RegionTask, ledger: Ledger, settings: S
 
 
 def _inputs(stage: Stage, task: RegionTask, ledger: Ledger, settings: Settings) -> Iterator[LineageData]:
-    """Tables and files; through inputs that are stored nowhere, what those are made from."""
+    """Tables and files; in place of an input that is not stored, what that input is made from."""
     if stage.source is not None:
         roots, path = SourceRoots(settings.production.lake_uri, settings.project), stage.source.path
         yield LineageData(roots.address(path) if path else stage.source.url or "")

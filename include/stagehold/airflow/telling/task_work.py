@@ -1,5 +1,5 @@
-"""What tries of a region's task did, by what the ledger says of it: what they computed and had judged, what the event
-of an asset tells of that, and when the whole region had ended well.
+"""What the attempts of a region's task did, by the ledger: what they computed and had judged, the facts in the event of
+an asset, and when the whole region had ended well.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class StageWork:
-    """What was done of one stage. ``computed`` are the partitions that the run computed since some moment, ``judged``
-    what gates said since then; both of a task's share only, if it has one. ``records`` are the newest of all the
-    stage's partitions, and ``verdicts`` what gates said of those.
+    """The work on one stage. ``computed`` are the partitions that the run computed since some moment, ``judged`` the
+    verdicts since then; for a task with a share, only those of its share. ``records`` are the newest of all the stage's
+    partitions, and ``verdicts`` are the verdicts on those.
     """
 
     stage: Stage
@@ -60,14 +60,15 @@ def _is_of(task: RegionTask, partition: int) -> bool:
 
 
 def _is_computed(record: PartitionRecord, since: datetime, run_id: str) -> bool:
-    """A partition that was judged again, or taken over from a checkpoint, was not computed."""
+    """Whether the partition was computed, and not only judged again or taken over from a checkpoint."""
     return record.run_id == run_id and record.recorded_at >= since and not record.taken_over
 
 
 def asset_facts(work: StageWork, standing: Standing, run_id: str, waivers: Sequence[Waiver]) -> dict[str, Any]:
-    """What an event tells of the data that is there now, of how much of it this run made, and of what its gate said.
+    """The facts in an event of an asset: about the data that is there now, how much of it this run made, and what its
+    gate said.
 
-    :param standing: that of the stage, of which all partitions are told that the interval is to have.
+    :param standing: how the stage stands, of all partitions that the interval is to have.
     """
     cell, waived = work.records[0].cell, waived_in(work.records, waivers)
     outcomes = [(one, outcome_of(one, waived)) for one in work.verdicts]
@@ -97,17 +98,20 @@ def asset_facts(work: StageWork, standing: Standing, run_id: str, waivers: Seque
 
 @dataclass(frozen=True)
 class Completion:
-    """The end of ``attempt`` made its region complete; ``since`` is when it was so before, in the same run."""
+    """The end of ``attempt`` made its region complete; ``since`` is when the region was complete before, in the same
+    run.
+    """
 
     attempt: Attempt
     since: datetime
 
 
 def completion_by(share: str | None, attempts: Sequence[Attempt], shares: Collection[str | None]) -> Completion | None:
-    """Whether the newest attempt of a share ended last, of all that had started by then.
+    """The completion that the newest attempt of a share brought: it ended last of all attempts that had started by
+    then. None if it brought none.
 
-    :param attempts: of one region in one run.
-    :param shares: all that the region has; None alone if it is not split.
+    :param attempts: attempts of one region in one run.
+    :param shares: all shares of the region; None alone if it is not split.
     """
     ends = sorted((one for one in attempts if _finished(one) and one.share in shares), key=_end)
     complete = [one for one in ends if _is_complete(one, attempts, shares)]
@@ -133,5 +137,5 @@ def _finished(attempt: Attempt) -> bool:
 
 
 def _end(attempt: Attempt) -> tuple[datetime, str]:
-    """Two may end in the same moment."""
+    """A key that tells the last attempt: two attempts may end at the same moment."""
     return attempt.ended_at or BEFORE_ALL, attempt.attempt_id

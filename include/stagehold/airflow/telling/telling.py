@@ -1,4 +1,4 @@
-"""What a region's task tells others when it begins and when it ends. None of it may fail the task."""
+"""What a region's task reports to others when it begins and when it ends. A failure to report never fails the task."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
     from stagehold.airflow.telling.news import RunNews
 
-FIRST = 1  # the epoch of the first who ever had a lease
+FIRST = 1  # the epoch of the first holder of a lease
 
 log = logging.getLogger(__name__)
 
 
 class Telling:
-    """One try of a task, from its beginning at ``began``."""
+    """The reports of one attempt of a task, from its beginning at ``began``."""
 
     def __init__(self, task: RegionTask, context: Context, link: str, settings: Settings, began: datetime) -> None:
         self.task, self.context, self.link, self.settings, self.began = task, context, link, settings, began
 
     def tell_beginning(self, life: datetime) -> None:
-        """Tells `on_resume`, once for each start of a run that had not finished.
+        """Call the notifiers of `on_resume`, once for each start of a run that had not finished.
 
         :param life: when Airflow started the run.
         """
@@ -57,8 +57,8 @@ class Telling:
 
     @contextmanager
     def telling_end(self) -> Iterator[None]:
-        """Metrics and what gates said, behind the block; if that ends well, events of assets and of lineage, too. If it
-        is cancelled, nothing.
+        """When the block has ended, send metrics and the verdicts of gates; if it ended well, events of assets and of
+        lineage, too. Nothing if it was cancelled.
         """
         try:
             yield
@@ -94,7 +94,9 @@ class Telling:
         note_untold(news.run_id, notify(self.task.pipeline, news, self.context), ledger)
 
     def _is_first(self, life: datetime, ledger: Ledger) -> bool:
-        """Whether this task tells of it: of those that start with the run, the one with the first lease."""
+        """Whether this task is the one that reports: of the tasks that start with the run, the one with the first
+        lease.
+        """
         name = f"{self.task.request.run_id}/resumed/{life.isoformat()}"
         try:
             lease = ledger.leases.acquire(name, self.task.owner, self.settings.lease_seconds)
@@ -118,8 +120,8 @@ class Telling:
             self._notify(news, ledger)
 
     def _tell_computed(self, ledger: Ledger) -> None:
-        """By the task with which its region is complete, of what the run computed since it was so before: tries before
-        this one, and tasks of other shares, may have computed it.
+        """Report what the run computed since the region was complete before. Only the task that completes the region
+        reports it: earlier attempts, and tasks of other shares, may have computed some of it.
         """
         completion = self._completion(ledger)
         if completion is None:

@@ -1,4 +1,4 @@
-"""What somebody or something was to be told of a run and was not: it fails nothing, so it is put on record."""
+"""Reports about a run that could not be sent. That fails nothing, so it is put on record."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Event
 
-UNTOLD = "untold"  # the kind of such an event; its subject says who was not told
-LONGEST = 300  # letters of a reason
-# What stands behind the host in the address of a webhook is often all that keeps others from using it.
+UNTOLD = "untold"  # the kind of such an event; its subject says whom the report was for
+LONGEST = 300  # characters of a reason
+# The part behind the host in the address of a webhook is often all that keeps others from using it.
 ADDRESS = re.compile(r"(https?://)(?:[^/\s@]*@)?([^/\s'\"?#)]+)[^\s'\")]*")
 PATH = re.compile(r"(\burl: )\S+")
 
@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Untold:
-    """``whom`` nothing was told, and why."""
+    """``whom`` the report was for, and why it could not be sent."""
 
     whom: str
     why: str
 
 
 def untold(whom: str, error: BaseException) -> Untold:
-    """Why somebody was not told, without what Airflow counts as secret and without paths of addresses."""
+    """The reason as a text without Airflow's secrets and without the paths of addresses."""
     from airflow.sdk._shared.secrets_masker import redact
 
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
@@ -38,7 +38,7 @@ def untold(whom: str, error: BaseException) -> Untold:
 
 
 def note_untold(run_id: str, found: Iterable[Untold], ledger: Ledger) -> None:
-    """Put it on record, for the run's page and its history. That fails nothing either."""
+    """Put it on record, for the run's page and its history. A failure to do so fails nothing either."""
     for failure in found:
         try:
             ledger.events.append(Event(run_id, UNTOLD, failure.whom, failure.why, datetime.now(UTC)))
