@@ -1,4 +1,4 @@
-"""The checkpoints of a pipeline's runs as its tab shows them, which is how Flink shows those of a job."""
+"""The checkpoints of a pipeline's runs, as Flink's pages show those of a job."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ from stagehold.model.records import Restore
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.pipeline import Pipeline
 
-MOST_SUMMED = 1_000  # of the newest that were completed
-NOBODY = AcknowledgedParts(0, 0)  # finished runs are checkpointed without anybody's part
+MOST_SUMMED = 1_000  # of the newest completed checkpoints
+NOBODY = AcknowledgedParts(0, 0)  # a checkpoint of a finished run needs no attempt
 
 
 def checkpoint_page(pipeline: str, ledger: Ledger, limit: int, offset: int) -> CheckpointPage:
-    """Nine queries, whatever there is; their answers grow with ``limit`` alone, up to what is summed up."""
+    """The page, by nine queries, however many checkpoints there are. Their answers grow only with ``limit``, and with
+    the number of checkpoints that are summed up.
+    """
     history = ledger.checkpoint_history
     shown = history.page(pipeline, limit, offset)
     latest = (
@@ -71,7 +73,9 @@ def _summary(pipeline: str, ledger: Ledger) -> CheckpointSummary | None:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Of at least one value. A percentile is one of the values: the first that so many are not above."""
+    """The spread of at least one value. A percentile is one of the values: the first one with at least so many values
+    that are not above it.
+    """
     placed = sorted(values)
 
     def percentile(share: float) -> float:
@@ -87,7 +91,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def stage_parts(pipeline: Pipeline, covered: Iterable[CoveredStage]) -> tuple[StagePart, ...]:
-    """In the order of the pipeline; nothing of stages that it has no more."""
+    """The parts of stages, in the order of the pipeline; stages that it no longer has are left out."""
     regions = {stage: region.name for region in stage_regions(pipeline) for stage in region.stages}
     found = {one.stage: one for one in covered}
     return tuple(
@@ -134,7 +138,10 @@ def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, AcknowledgedPa
 
 
 def _restore_line(restore: Restore) -> RestoreLine:
-    """:param restore: of a checkpoint, not of a stage."""
+    """The line of a restore.
+
+    :param restore: of a checkpoint, not of a stage.
+    """
     return RestoreLine(
         run_id=restore.run_id,
         manifest=restore.snapshot or "",

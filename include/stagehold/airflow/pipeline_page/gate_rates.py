@@ -19,7 +19,10 @@ WaivedCounts = Mapping[tuple[str, str, str], int]  # by interval, stage id and e
 
 
 def read_gate_rates(pipeline: Pipeline, intervals: Sequence[str], ledger: Ledger) -> GateRates:
-    """:param intervals: the oldest first."""
+    """The rates of these intervals.
+
+    :param intervals: the oldest first.
+    """
     tallies = ledger.gate_tallies.of(pipeline.name, intervals)
     waived = _waived(pipeline, ledger.waivers.waived_intervals(pipeline.name, intervals), ledger)
     return gate_rates(pipeline, intervals, tallies, waived)
@@ -73,7 +76,9 @@ def _blocks(tally: GateTally) -> bool:
 
 
 def _waived(pipeline: Pipeline, intervals: Iterable[str], ledger: Ledger) -> WaivedCounts:
-    """Which data a waiver holds for is looked up in those intervals alone that have a waiver."""
+    """How many refused partitions are waived. Data that waivers hold for is looked up only in intervals that have
+    waivers.
+    """
     counts: Counter[tuple[str, str, str]] = Counter()
     for interval in intervals:
         words = in_force(ledger.waivers.of(pipeline.name, interval), datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""Intervals by stages: what the ledger knows of each. Pure: `pipeline_facts` reads it."""
+"""Intervals by stages: how each stands in the ledger. Pure: `pipeline_facts` reads it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lost_attempts import works
 from stagehold.spec.pipeline import Pipeline
 
-MOST_RUNS = 3  # that are named where a stage's partitions were made by several
+MOST_RUNS = 3  # runs that are named where several made a stage's partitions
 
 
 def interval_page(facts: IntervalFacts) -> IntervalPage:
@@ -113,7 +113,9 @@ def _cell(
 
 
 def _along(figures: Sequence[StateFigures]) -> Standing:
-    """How a stage stands that is computed along with its reader, unless a larger attempt failed and it was stored."""
+    """The standing of a stage that is computed along with its reader, unless a larger attempt failed and it was
+    stored.
+    """
     counts: Counter[PartitionState] = Counter()
     for one in figures:
         counts[one.state] += one.partitions

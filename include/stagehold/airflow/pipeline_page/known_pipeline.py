@@ -1,4 +1,4 @@
-"""Which pipeline a DAG is of, and which of its runs Airflow has not ended."""
+"""The pipeline of a DAG, and its runs that Airflow has not ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stagehold.spec.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class KnownPipeline:
-    """A DAG of ours as its tab knows it. ``at_work`` are its runs, by the ledger's ids, that Airflow has not ended."""
+    """A DAG of ours as its tab knows it. ``at_work`` are its runs that Airflow has not ended, by the ledger's ids."""
 
     dag_id: str
     pipeline: Pipeline
@@ -33,7 +33,10 @@ class KnownPipeline:
 
     @staticmethod
     def read(dag_id: str, session: Session) -> KnownPipeline:
-        """:raises ForeignDag: it is none of ours."""
+        """The pipeline of a DAG.
+
+        :raises ForeignDag: the DAG is not ours.
+        """
         dag = declared_dag(dag_id, session)
         settings = load_settings(project=dag.project)
         pipeline = find_pipeline(dag.pipeline, settings)
@@ -41,11 +44,11 @@ class KnownPipeline:
 
     @property
     def seen(self) -> object:
-        """Another one after something changed that the tab says."""
+        """A value that changes when something changed that the tab shows."""
         return self.pipeline, self.at_work, self.ledger.revision
 
     def goes_on(self, run: Run) -> bool:
-        """Of a run that was killed the ledger alone does not know that it has ended."""
+        """Whether the run goes on. If a run was killed, the ledger alone does not know that it has ended."""
         if run.launcher == "airflow":
             return run.run_id in self.at_work
         return not RUN.is_terminal(run.state)

@@ -1,4 +1,4 @@
-"""What the tab of a pipeline is made from, read from the ledger in a few queries however large the intervals are."""
+"""What the tab of a pipeline is made from, read from the ledger by a few queries however large the intervals are."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Asked:
-    """Which intervals somebody asks for: so many of the newest, or of those before one, that are to be looked at so,
-    between ``first`` and ``end``, which is not included.
+    """The intervals that a caller asks for: so many of the newest, or of those before one; with a ``look``, only those
+    that match it; between ``first`` and ``end``, which is not included.
     """
 
     limit: int
@@ -45,7 +45,7 @@ class Asked:
     end: datetime | None = None
 
     def reaches(self, interval: str) -> bool:
-        """What is no date is in no range."""
+        """Whether the range has the interval. An interval that is no date is in no range."""
         if self.first is None and self.end is None:
             return True
         at = moment_of(interval, None)
@@ -54,10 +54,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class IntervalFacts:
-    """Some intervals of a pipeline, in the order of the tab, of ``total``. ``looks`` counts those of the range that was
-    asked for, and ``looks_of`` says which are which. ``warned`` is by interval and stage id, ``standings`` and ``pins``
-    by interval, ``following`` the interval behind which more are known. ``leases`` are the names of those that somebody
-    has.
+    """Some intervals of a pipeline, in the order of the tab, of ``total``. ``looks`` counts the intervals of the dates
+    that were asked for, and ``looks_of`` says which look each matches. ``warned`` is by interval and stage id,
+    ``standings`` and ``pins`` are by interval. If there are more intervals, they are behind ``following``. ``leases``
+    are the names of leases that are held.
     """
 
     known: KnownPipeline
@@ -76,9 +76,9 @@ class IntervalFacts:
 
 
 def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
-    """The intervals that are asked for.
+    """The facts of the intervals that are asked for.
 
-    :raises UnknownName: there is nothing on record of that one.
+    :raises UnknownName: nothing is on record of the interval that they are to be before.
     """
     ledger, pipeline = known.ledger, known.pipeline.name
     every = in_order(ledger.intervals.known(pipeline))
@@ -112,7 +112,7 @@ def _stages(intervals: Sequence[str], known: KnownPipeline) -> Mapping[str, Stan
 
 
 def _looks(found: Mapping[str, Standings], known: KnownPipeline) -> Mapping[str, frozenset[IntervalLook]]:
-    """How each of these intervals is to be looked at."""
+    """The look that each of these intervals matches."""
     runs = {run.interval: run for run in known.ledger.runs.newest_of_intervals(known.pipeline.name)}
     return {one: _look(runs.get(one), together(stages.values()), known) for one, stages in found.items()}
 
@@ -128,7 +128,7 @@ def _look(run: Run | None, standing: Standing, known: KnownPipeline) -> frozense
 
 
 def ledger_word(run: Run, *, active: bool) -> RunWord:
-    """What became of a run, as the ledger has it.
+    """The state of a run, from the ledger.
 
     :param active: somebody works on its interval.
     """
@@ -136,16 +136,16 @@ def ledger_word(run: Run, *, active: bool) -> RunWord:
 
 
 def in_order(known: Mapping[str, datetime | None]) -> tuple[str, ...]:
-    """Newest first: by the date that a key tells, or else by when a run for it began."""
-    # Without the schedule a day is its midnight, which places it as well, and costs a thousandth of asking cron.
+    """Intervals, newest first: by the date in a key, or else by when a run for it began."""
+    # Without the schedule a day is its midnight. That orders days as well, and takes a thousandth of the time of cron.
     places = {key: moment_of(key, None) or began or BEFORE_ALL for key, began in known.items()}
     return tuple(sorted(known, key=lambda key: (places[key], key), reverse=True))
 
 
 def newest(every: tuple[str, ...], before: str | None) -> tuple[str, ...]:
-    """Those in order behind one of them, or all.
+    """The intervals in order behind one of them, or all.
 
-    :raises UnknownName: there is nothing on record of that one.
+    :raises UnknownName: nothing is on record of that interval.
     """
     return every[_place_of(before, every) + 1 :] if before is not None else every
 

@@ -1,5 +1,5 @@
-"""How a pipeline went from interval to interval: how long stages took, how much they made, and which failures runs met
-and how they went on. Pure.
+"""How a pipeline changed from interval to interval: how long stages took, how much data they made, which failures runs
+had and how they went on. Pure.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ LOST = "The attempt ended without a word: its process was killed or its machine 
 
 
 def recoveries(tried: Sequence[Sequence[Attempt]], left: Mapping[str, tuple[int, float]]) -> PipelineRecoveries:
-    """:param tried: tries of the same partitions in one run, in the order in which they began.
+    """The failures that were followed by another try.
+
+    :param tried: tries of the same partitions in one run, in the order in which they began.
     :param left: partitions of each attempt that were not computed again, and their seconds.
     """
     return PipelineRecoveries(recoveries=tuple(_recoveries(tried, left)))

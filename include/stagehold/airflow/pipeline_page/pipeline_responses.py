@@ -1,5 +1,5 @@
-"""What the web API answers of a pipeline's intervals: how each stands, which are stale, how they grew, what went wrong,
-and the checkpoints and verdicts that their runs left behind.
+"""The web API's answers about a pipeline's intervals: how each stands, which are stale, how they grew, what went wrong,
+and the checkpoints and verdicts of their runs.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class StageColumn(ResponseModel):
 
 
 class MadeBy(ResponseModel):
-    """A run, as the ledger calls it, and how many of the partitions that count now it made."""
+    """A run, by its id in the ledger, and how many of the present partitions it made."""
 
     run_id: str
     partitions: int
 
 
 class TryFailure(ResponseModel):
-    """Why tries of a region failed in the newest run; ``tries`` of its shares ended so."""
+    """Why tries of a region failed in the newest run; ``tries`` of its shares ended like that."""
 
     tries: int
     cause: str | None
@@ -43,9 +43,9 @@ class TryFailure(ResponseModel):
 
 
 class StageCell(ResponseModel):
-    """One stage for one interval. ``wanted`` is how many partitions it is to have, None where its output is not
-    stored. ``computed`` are the newest run's own, ``reused`` those of earlier runs. A gate has ``judged`` so
-    many: ``refused`` partitions do not meet what it holds for critical, ``warned`` ones something else.
+    """One stage for one interval. ``wanted`` is how many partitions it is to have, None if its output is not stored.
+    The newest run ``computed`` some, and ``reused`` those of earlier runs. A gate has ``judged`` so many: ``refused``
+    partitions do not meet a critical expectation, ``warned`` ones another expectation.
     """
 
     stage: str
@@ -84,7 +84,7 @@ class IntervalPin(ResponseModel):
 
 
 class IntervalLook(StrEnum):
-    """Which intervals somebody looks for."""
+    """Which intervals a reader looks for."""
 
     ALL = "all"
     FAILED = "failed"  # the newest run did not come to its end
@@ -92,8 +92,8 @@ class IntervalLook(StrEnum):
 
 
 class IntervalRow(ResponseModel):
-    """An interval, and for whom it is one. There is no run in the ledger of what was taken over from elsewhere. ``pin``
-    keeps its outputs, if it is pinned.
+    """An interval with its stages. Data that was taken over from elsewhere has no run in the ledger. ``pin`` keeps the
+    interval's outputs, if it is pinned.
     """
 
     interval: str
@@ -105,8 +105,7 @@ class IntervalRow(ResponseModel):
 
 class IntervalPage(ResponseModel):
     """Newest intervals first, of ``total``; the intervals behind ``following`` are on the next page. ``looks`` counts
-    all intervals of the dates that were asked for, on whatever page. ``may_change`` says whether its reader may pin
-    them.
+    all intervals of the dates that were asked for, on any page. ``may_change`` says whether the reader may pin them.
     """
 
     dag_id: str
@@ -122,7 +121,7 @@ class IntervalPage(ResponseModel):
 
 
 class PinAnswer(ResponseModel):
-    """The intervals that are ``pinned`` now, or are so no more. Of those that are pinned so many partitions had been
+    """The intervals that are ``pinned`` now, or no longer. Of those that are pinned, so many partitions had been
     ``released`` before.
     """
 
@@ -132,8 +131,8 @@ class PinAnswer(ResponseModel):
 
 
 class StageComparison(ResponseModel):
-    """A stage of two intervals: ``equal`` partitions have the same rows in both, ``causes`` are what made them that is
-    not the same, and ``columns`` what changes about those from the one to the other.
+    """A stage of two intervals: ``equal`` partitions have the same rows in both, ``causes`` say what made the others
+    different, and ``columns`` how the columns change from one to the other.
     """
 
     stage: str
@@ -153,15 +152,15 @@ class IntervalComparison(ResponseModel):
 
 
 class Unplanned(ResponseModel):
-    """An interval of which nothing can be said, and why."""
+    """An interval that cannot be planned, and why."""
 
     interval: str
     problem: str
 
 
 class Staleness(ResponseModel):
-    """Intervals as they stood at ``planned_at``, which is None as long as the first plan is being made. All are told
-    newest first; ``looked_at`` are those that were planned.
+    """Intervals as they stood at ``planned_at``, which is None while the first plan is being made. All are newest
+    first; ``looked_at`` are those that were planned.
     """
 
     pipeline: str
@@ -172,8 +171,8 @@ class Staleness(ResponseModel):
 
 
 class StageHistory(ResponseModel):
-    """One value for each interval; None where nothing is on record. ``seconds`` is the work of all its partitions, in
-    whatever run it was done; ``bytes`` is unknown of what was released.
+    """One value for each interval; None where nothing is on record. ``seconds`` is the work on all its partitions, in
+    any run; ``bytes`` is unknown if the data was released.
     """
 
     stage: str
@@ -192,8 +191,8 @@ class PipelineHistory(ResponseModel):
 class Recovery(ResponseModel):
     """A region, or a share of it, that failed in a run and was tried again, ``attempts`` times in all.
 
-    ``failed_at`` is when its first failure was known, ``recovered_at`` when a try after the last failure finished; None
-    is not yet. ``reused`` partitions had been made by tries that failed, in ``saved_seconds``, and were not computed
+    ``failed_at`` is when its first failure was known, ``recovered_at`` when a try after the last failure finished, None
+    if none has. ``reused`` partitions had been made by tries that failed, in ``saved_seconds``, and were not computed
     again.
     """
 
@@ -216,7 +215,7 @@ class PipelineRecoveries(ResponseModel):
 
 
 class CheckpointCounts(ResponseModel):
-    """Checkpoints as Flink counts them: one that was replaced by newer ones was completed."""
+    """Checkpoints, counted as Flink counts them: a checkpoint that was replaced by newer ones was completed."""
 
     triggered: int
     in_progress: int
@@ -226,8 +225,8 @@ class CheckpointCounts(ResponseModel):
 
 
 class CheckpointLine(ResponseModel):
-    """One checkpoint or savepoint. ``bytes_written`` are those of its own files, ``bytes_full`` with what it shares
-    with earlier ones. ``alignment`` are the seconds that it waited for waves to end, None unless all that were asked
+    """One checkpoint or savepoint. ``bytes_written`` is the size of its own files, ``bytes_full`` includes files that
+    it shares with earlier ones. ``alignment`` is how many seconds it waited for waves to end, None unless all attempts
     did their part. A completed checkpoint is in the lake unless it was ``replaced``.
     """
 
@@ -250,7 +249,7 @@ class CheckpointLine(ResponseModel):
 
 
 class RestoreLine(ResponseModel):
-    """The checkpoint that a run began with. Not all of it is taken over while there is no ``fulfilled_at``."""
+    """The checkpoint that a run began with. Without ``fulfilled_at``, not all of it has been taken over."""
 
     run_id: str
     manifest: str
@@ -260,7 +259,7 @@ class RestoreLine(ResponseModel):
 
 
 class Spread(ResponseModel):
-    """The least, the mean, the middle, the 99th of a hundred, and the most."""
+    """The least value, the mean, the middle, the 99th percentile, and the greatest value."""
 
     least: float
     average: float
@@ -270,8 +269,8 @@ class Spread(ResponseModel):
 
 
 class CheckpointSummary(ResponseModel):
-    """Of the newest ``checkpoints`` that were completed: how long each took, and waited for waves to end, in seconds,
-    and how large it is. ``alignment`` is None where no attempt had a part in any.
+    """The newest ``checkpoints`` that were completed: how long each took, how long it waited for waves to end, in
+    seconds, and how large it is. ``alignment`` is None if no attempt had a part in any.
     """
 
     checkpoints: int
@@ -282,8 +281,8 @@ class CheckpointSummary(ResponseModel):
 
 
 class CheckpointPage(ResponseModel):
-    """The newest checkpoint of all and of each kind, and a page of them, newest first. There is no ``summary`` before
-    one was completed.
+    """The newest checkpoint of all and of each kind, and a page of them, newest first. There is no ``summary`` before a
+    checkpoint was completed.
     """
 
     counts: CheckpointCounts
@@ -296,7 +295,7 @@ class CheckpointPage(ResponseModel):
 
 
 class AttemptPart(ResponseModel):
-    """One attempt's part in a checkpoint; without an answer it has not said yet."""
+    """One attempt's part in a checkpoint; without ``answer`` it has not answered yet."""
 
     attempt_id: str
     share: str | None
@@ -318,7 +317,7 @@ class RegionParts(ResponseModel):
 
 
 class StagePart(ResponseModel):
-    """What a checkpoint has of a stage; ``region`` is whose attempts did its part."""
+    """What a checkpoint has of a stage; the attempts of ``region`` did its part."""
 
     stage: str
     region: str
@@ -328,7 +327,7 @@ class StagePart(ResponseModel):
 
 
 class CheckpointAnswers(ResponseModel):
-    """Who had a part in a checkpoint, by region, and what it has, by stage."""
+    """The parts of attempts in a checkpoint, by region, and what it has of each stage."""
 
     run_id: str
     number: int
@@ -337,7 +336,9 @@ class CheckpointAnswers(ResponseModel):
 
 
 class IntervalRate(ResponseModel):
-    """How many partitions of one interval an expectation came to what for; all of a stage together count as one."""
+    """How many partitions of one interval had which outcome of an expectation; a whole stage that is judged together
+    counts as one.
+    """
 
     interval: str
     counts: Mapping[Outcome, int]
@@ -359,7 +360,7 @@ class StageRates(ResponseModel):
 
 
 class GateRates(ResponseModel):
-    """Each partition counts with what was said of it last. ``intervals`` are those looked at, the oldest first."""
+    """Each partition counts with its last verdict. ``intervals`` are those that were looked at, the oldest first."""
 
     intervals: tuple[str, ...]
     stages: tuple[StageRates, ...]

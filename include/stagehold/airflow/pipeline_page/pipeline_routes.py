@@ -1,5 +1,5 @@
-"""The web API of a pipeline's tab: its intervals and their pins, how they grew, what went wrong on the way, and what
-runs left behind: their checkpoints, and what gates said.
+"""The web API of a pipeline's tab: its intervals and their pins, how they grew, what went wrong, and the checkpoints
+and verdicts of its runs.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from stagehold.run.intervals.interval_differences import StageDifference, compar
 from stagehold.run.intervals.pinning import pin_intervals, released_before, unpin_intervals
 from stagehold.run.intervals.run_matrix import RunsAsked, run_matrix
 
-MOST_CELLS = 240  # of a page, so that its answer stays small however many stages there are
+MOST_CELLS = 240  # on a page, so that its answer stays small however many stages there are
 LEAST_ROWS = 3
 MOST_POINTS = 200
 MOST_CHECKPOINTS = 100  # of a page
-MOST_ATTEMPTS = 64  # of a region that are told of a checkpoint
+MOST_ATTEMPTS = 64  # of a region in the answer about a checkpoint
 MOST_INTERVALS = 30
 MOST_PINNED = 1000  # intervals at once
-HIGHEST = 2**63 - 1  # number that the ledger's column holds
+HIGHEST = 2**63 - 1  # the highest number that the ledger's column holds
 
 log = logging.getLogger(__name__)
 _PAGES = KeptPages[IntervalPage]("pages of intervals")
@@ -61,7 +61,7 @@ router = APIRouter(prefix="/api/dags/{dag_id}")
 
 
 class PinRequest(BaseModel):
-    """With ``pinned`` the intervals keep their outputs whatever `retain` says; without it they do so no more."""
+    """With ``pinned`` the intervals keep their outputs whatever `retain` says; without it they no longer do."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -89,8 +89,9 @@ def show_intervals(
     first: date | None = None,
     last: date | None = None,
 ) -> Response:
-    """The newest intervals, or those before one: at most ``limit``, fewer of a pipeline with many stages; those to be
-    looked at so, from a ``first`` to a ``last`` date. Whoever has the answer already, by its ETag, is told so with 304.
+    """The newest intervals, or those before one: at most ``limit``, fewer for a pipeline with many stages; only those
+    that match ``look``, from a ``first`` to a ``last`` date. A caller that has the answer already, by its ETag, gets
+    304.
     """
     with answering():
         asked = Asked(_most(limit, known), before, look, _midnight(first), _midnight(last, days=1))
@@ -107,7 +108,7 @@ def show_intervals(
 
 @router.post("/pins", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
 def pin(wanted: PinRequest, known: KnownDep, user: GetUserDep) -> PinAnswer:
-    """Pin intervals, or let pinned ones go: all of them or, if one of them is not on record or not pinned, none."""
+    """Pin intervals, or unpin them: all of them or, if one is not on record or not pinned, none."""
     with answering():
         say = pin_intervals if wanted.pinned else unpin_intervals
         name, ledger = known.pipeline.name, known.ledger
@@ -136,9 +137,9 @@ def show_run_matrix(
     first: date | None = None,
     last: date | None = None,
 ) -> Response:
-    """What the newest runs, or those that began before one, did about each stage: at most ``limit``, fewer of a
-    pipeline with many stages; those with such an ``outcome``, of that ``stage`` if it is given, for intervals from a
-    ``first`` to a ``last`` date. Whoever has the answer already, by its ETag, is told so with 304.
+    """What the newest runs, or those that began before one, did about each stage: at most ``limit``, fewer for a
+    pipeline with many stages; only those with such an ``outcome``, of that ``stage`` if it is given, for intervals from
+    a ``first`` to a ``last`` date. A caller that has the answer already, by its ETag, gets 304.
     """
     with answering():
         dates = Asked(0, first=_midnight(first), end=_midnight(last, days=1))
@@ -160,8 +161,8 @@ def show_stale(
     limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 20,
     before: str | None = None,
 ) -> Response:
-    """Which intervals of such a page would come out differently now, as they were planned at a moment, which is None
-    as long as that is being worked out. Whoever has the answer already, by its ETag, is told so with 304.
+    """Which intervals of such a page would come out differently now. They were planned at a moment that is None while
+    the first plan is being made. A caller that has the answer already, by its ETag, gets 304.
     """
     with answering():
         found = staleness(known.pipeline, known.ledger, known.settings, _most(limit, known), before)
@@ -172,8 +173,8 @@ def show_stale(
 def show_history(
     known: KnownDep, request: Request, limit: Annotated[int, Query(ge=1, le=MOST_POINTS)] = 60
 ) -> Response:
-    """How long each stage took for the newest intervals, and how many rows and bytes it made. Whoever has the answer
-    already, by its ETag, is told so with 304.
+    """How long each stage took for the newest intervals, and how many rows and bytes it made. A caller that has the
+    answer already, by its ETag, gets 304.
     """
     with answering():
         history = _HISTORIES.page((known.dag_id, limit), known.seen, lambda: _history(known, limit), lambda: False)
@@ -197,8 +198,8 @@ def list_checkpoints(
     limit: Annotated[int, Query(ge=1, le=MOST_CHECKPOINTS)] = 10,
     offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Response:
-    """Those of all runs of the DAG's pipeline, newest first, with counts and the latest of each kind. Whoever has the
-    answer already, by its ETag, is told so with 304.
+    """The checkpoints of all runs of the DAG's pipeline, newest first, with counts and the latest of each kind. A
+    caller that has the answer already, by its ETag, gets 304.
     """
     with answering():
         page = checkpoint_page(known.pipeline.name, known.ledger, limit, offset)
@@ -207,8 +208,8 @@ def list_checkpoints(
 
 @router.get("/checkpoints/{number}", dependencies=[MAY_SEE_RUN])
 def show_checkpoint(number: Annotated[int, Path(ge=0, le=HIGHEST)], run: str, known: KnownDep) -> CheckpointAnswers:
-    """What the attempts answered that had a part in a checkpoint, and what it has of each stage; ``run`` is its run, as
-    the ledger calls it.
+    """The answers of the attempts that had a part in a checkpoint, and what it has of each stage; ``run`` is the
+    ledger's id of its run.
     """
     with answering():
         name = f"{run}#{number}"
@@ -227,8 +228,8 @@ def show_checkpoint(number: Annotated[int, Path(ge=0, le=HIGHEST)], run: str, kn
 def show_gate_rates(
     known: KnownDep, request: Request, intervals: Annotated[int, Query(ge=1, le=MOST_INTERVALS)] = 14
 ) -> Response:
-    """How often each expectation was met in the newest intervals. Whoever has the answer already, by its ETag, is told
-    so with 304.
+    """How often each expectation was met in the newest intervals. A caller that has the answer already, by its ETag,
+    gets 304.
     """
     with answering():
         rates = _KEPT_RATES.page((known.dag_id, intervals), known.seen, lambda: _rates(known, intervals), lambda: False)
@@ -248,12 +249,12 @@ def _comparison(found: StageDifference) -> StageComparison:
 
 
 def _midnight(day: date | None, days: int = 0) -> datetime | None:
-    """That which begins a day, or the one so many days later."""
+    """The beginning of a day, or of the day so many days later."""
     return None if day is None else datetime.combine(day, time.min, UTC) + timedelta(days=days)
 
 
 def _most(limit: int, known: KnownPipeline) -> int:
-    """Rows of a page."""
+    """The most rows of a page."""
     return min(limit, max(LEAST_ROWS, MOST_CELLS // len(known.pipeline.stages)))
 
 

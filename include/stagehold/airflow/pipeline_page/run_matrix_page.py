@@ -1,4 +1,4 @@
-"""What the tab of a pipeline shows of its runs, stage by stage."""
+"""The runs of a pipeline as its tab shows them, stage by stage."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stagehold.run.intervals.run_matrix import RunLine, RunMatrix, StageSquare
 
 
 class RunSquare(ResponseModel):
-    """What a run did about a stage. ``counts`` are partitions by what became of them; one may be in several, as what
-    was healed was computed, too. ``attempts`` are those of its region. ``seconds`` is the work of this run, ``spared``
-    that of what it took as earlier runs had left it. ``failure`` is why its last attempt failed, if that matters.
+    """What a run did about a stage. ``counts`` are partitions by outcome; one partition may be in several, since healed
+    partitions were computed, too. ``attempts`` are those of its region. ``seconds`` is the work of this run, ``spared``
+    the work of earlier runs that it reused. ``failure`` is why its last attempt failed, if that matters.
     """
 
     stage: str
@@ -29,7 +29,7 @@ class RunSquare(ResponseModel):
 
 
 class MatrixRun(ResponseModel):
-    """A run, as the ledger calls it; ``active`` says whether it goes on."""
+    """A run, by its id in the ledger; ``active`` says whether it goes on."""
 
     run_id: str
     interval: str
@@ -44,8 +44,8 @@ class MatrixRun(ResponseModel):
 
 
 class RunMatrixPage(ResponseModel):
-    """The runs that began last first. The runs behind ``following`` are on the next page; ``looked_at`` runs were
-    looked at for this one.
+    """The runs that began last come first. The runs behind ``following`` are on the next page; ``looked_at`` runs were
+    looked at for this page.
     """
 
     dag_id: str

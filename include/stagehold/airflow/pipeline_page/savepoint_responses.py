@@ -1,4 +1,6 @@
-"""What the web API answers of savepoints, and of the runs that one can be made of or restored with."""
+"""The web API's answers about savepoints, and about the runs that a savepoint can be made of or that can begin with
+one.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ class Making(StrEnum):
 
 
 class SavepointStatus(ResponseModel):
-    """What became of a wish for a savepoint. ``failure`` says why there is none."""
+    """What became of a request for a savepoint. ``failure`` says why there is no savepoint."""
 
     name: str
     run_id: str
@@ -61,14 +63,14 @@ class SavepointStatus(ResponseModel):
 
 
 class Disposed(ResponseModel):
-    """What was thrown away, and what is left to `stagehold gc`."""
+    """What was deleted, and what is left to `stagehold gc`."""
 
     disposed: SavepointLine
     notes: tuple[str, ...]
 
 
 class Restorable(ResponseModel):
-    """A checkpoint or savepoint that a run may begin with; ``reference`` is what the field `restore` takes."""
+    """A checkpoint or savepoint that a run may begin with; ``reference`` is the value for the field `restore`."""
 
     reference: str
     savepoint: bool
@@ -88,7 +90,9 @@ class RunChoice(ResponseModel):
 
 
 class SavepointChoices(ResponseModel):
-    """``may_change``: make; ``may_dispose``: throw away; ``may_restore``: start a run with one."""
+    """``may_change``: may make a savepoint; ``may_dispose``: may delete one; ``may_restore``: may start a run with
+    one.
+    """
 
     may_change: bool
     may_dispose: bool

@@ -50,9 +50,9 @@ from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 MOST_AT_ONCE = 8  # savepoints that this process makes; each waits for `checkpoint.timeout` at most
-AT_ONCE_SECONDS = 3.0  # so long a request waits; one of a run at which nobody works is mostly made by then
+AT_ONCE_SECONDS = 3.0  # how long a request waits; a savepoint of a run at rest is mostly made by then
 BUSY = "This server waits for as many savepoints as it may. Nothing was asked for; ask again in a moment."
-INTERVALS = 20  # whose checkpoints are told: those that were worked on last
+INTERVALS = 20  # intervals whose checkpoints are listed: those that were worked on last
 MOST_RUNS = 20
 BY_AIRFLOW = "airflow"
 
@@ -61,7 +61,7 @@ _free_threads = BoundedSemaphore(MOST_AT_ONCE)
 
 
 class NewSavepoint(BaseModel):
-    """With ``stop`` the run ends with it, behind the wave it is at."""
+    """With ``stop`` the run ends with the savepoint, after its present wave."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -115,7 +115,7 @@ router = APIRouter(prefix="/api/dags/{dag_id}")
 
 @router.get("/savepoints", dependencies=[MAY_SEE_RUN])
 def list_savepoints(place: PlaceDep) -> list[SavepointLine]:
-    """Those of the DAG's pipeline, the newest first."""
+    """The savepoints of the DAG's pipeline, the newest first."""
     with answering():
         return [place.line(one) for one in place.all_own()]
 
@@ -128,7 +128,7 @@ def show_savepoint(name: str, place: PlaceDep) -> SavepointFacts:
 
 @router.get("/savepoint-choices", dependencies=[MAY_SEE_RUN])
 def show_choices(dag_id: str, place: PlaceDep, user: GetUserDep) -> SavepointChoices:
-    """What the caller may do with savepoints, and the runs of which one can be made."""
+    """What the caller may do with savepoints, and the runs of which a savepoint can be made."""
     with answering():
         runs = run_choices(dag_id, place.pipeline.name, server_ledger(place.settings))
         may_change = may_resume(dag_id, user)
@@ -142,14 +142,14 @@ def show_choices(dag_id: str, place: PlaceDep, user: GetUserDep) -> SavepointCho
 
 @router.get("/restorable", dependencies=[MAY_SEE_RUN])
 def list_restorable(place: PlaceDep) -> list[Restorable]:
-    """What a run of the DAG may begin with, for who offers a choice."""
+    """The checkpoints and savepoints that a run of the DAG may begin with."""
     with answering():
         return list(restorables(place.pipeline.name, place.savepoints, server_ledger(place.settings)))
 
 
 @router.get("/savepoint_requests/{name}", dependencies=[MAY_SEE_RUN])
 def savepoint_status(name: str, place: PlaceDep) -> SavepointStatus:
-    """How far a savepoint is that was asked for last under this name."""
+    """How far the savepoint is that was last asked for under this name."""
     ledger = server_ledger(place.settings)
     with answering():
         asked = ledger.savepoint_requests.get(name)
@@ -162,8 +162,8 @@ def savepoint_status(name: str, place: PlaceDep) -> SavepointStatus:
 def make_savepoint(
     dag_id: str, run_id: str, wanted: NewSavepoint, place: PlaceDep, user: GetUserDep, response: Response
 ) -> SavepointStatus:
-    """Make one of the run: 201 if it is there at once, 202 if attempts that are under way have to do their part first.
-    Then `savepoint_requests/NAME` says how far it is; the same request may be sent again.
+    """Make a savepoint of the run: 201 if it is there at once, 202 if attempts that are under way have to do their part
+    first. Then `savepoint_requests/NAME` says how far it is; the same request may be sent again.
     """
     run = ledger_run_id(dag_id, run_id)
     asked = SavepointRequest(wanted.name, run, wanted.stop, user.get_name(), wanted.reason, datetime.now(UTC))
@@ -184,7 +184,7 @@ def make_savepoint(
 
 @router.delete("/savepoints/{name}", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
 def dispose_savepoint(name: str, place: PlaceDep, user: GetUserDep) -> Disposed:
-    """Throw it away. Data that only it needed goes with the next `stagehold gc`."""
+    """Delete the savepoint. Data that only it needed is deleted by the next `stagehold gc`."""
     notes: list[str] = []
     with answering():
         require_right(Right.DISPOSE, user, place.settings)
@@ -201,10 +201,10 @@ def _refuse_foreign_run(run_id: str, place: Place) -> None:
 
 
 def _begin_making(ask: Callable[[], Savepoint | None], make: Callable[[], Savepoint]) -> Future[Savepoint] | None:
-    """Ask for a savepoint and have it made by a thread, so that no request has to wait for it, unless it is there; None
-    if too many are being made already, and nothing is asked.
+    """Ask for a savepoint and have a thread make it, so that no request waits for it, unless it is there already. None
+    if too many are being made; then nothing is asked for.
 
-    It is a daemon thread: an api-server that ends leaves the wish on record, and whoever asks again has it served.
+    It is a daemon thread: if the api-server ends, the request stays on record, and asking again has it made.
     """
     if not _free_threads.acquire(blocking=False):
         return None
@@ -248,7 +248,10 @@ def savepoint_line(savepoint: Savepoint, savepoints: Savepoints) -> SavepointLin
 
 
 def savepoint_facts(savepoint: Savepoint, savepoints: Savepoints) -> SavepointFacts:
-    """:raises CheckpointCorrupt: what it consists of cannot be read."""
+    """The facts of a savepoint.
+
+    :raises CheckpointCorrupt: a file of it cannot be read.
+    """
     stages = savepoints.stored(savepoint).read_checkpoint(savepoint.number).stages
     return SavepointFacts(
         savepoint=savepoint_line(savepoint, savepoints), stages=tuple(_saved_stage(stage) for stage in stages)
@@ -268,7 +271,7 @@ def _saved_stage(stage: StageSnapshot) -> SavedStage:
 
 
 def _status(asked: SavepointRequest, made: SavepointLine | None) -> SavepointStatus:
-    """The lake says whether it is made: it may have been there before."""
+    """The status of a request. The lake says whether the savepoint is made: it may have been there before."""
     return SavepointStatus(
         name=asked.name,
         run_id=asked.run_id,
@@ -281,7 +284,7 @@ def _status(asked: SavepointRequest, made: SavepointLine | None) -> SavepointSta
 
 
 def restorables(pipeline: str, savepoints: Savepoints, ledger: Ledger) -> tuple[Restorable, ...]:
-    """The newest first: savepoints, and the checkpoints that runs of the latest intervals have left."""
+    """Savepoints, and the checkpoints that runs of the latest intervals have left, the newest first."""
     found = (*_saved(pipeline, savepoints), *_left(pipeline, ledger))
     return tuple(sorted(found, key=lambda one: one.taken_at, reverse=True))
 

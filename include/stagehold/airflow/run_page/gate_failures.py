@@ -1,4 +1,4 @@
-"""Which partitions do not meet what their gates ask for, and whose waiver lets them be read all the same. Pure."""
+"""Which partitions do not meet their gates, and whose waiver lets them be read all the same. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from stagehold.model.records import GateResult, PartitionRecord, RefusedData, Wa
 from stagehold.model.standing import PartitionState, RefusalStanding
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 
-Refusal = tuple[str, RefusalStanding, WaiverTold | None]  # an expectation, and how partitions that do not meet it stand
+Refusal = tuple[
+    str, RefusalStanding, WaiverTold | None
+]  # an expectation, and the state of partitions that do not meet it
 
 
 def gate_failures(
@@ -22,13 +24,13 @@ def gate_failures(
     outdated: Collection[int] = (),
     past: Sequence[Waiver] = (),
 ) -> Iterator[GateFailure]:
-    """The refusals of partitions as they are now; what was corrected since is history.
+    """The refusals of partitions as they are now; refusals of data that was replaced since are history.
 
-    :param records: the newest of the stage.
-    :param failed: what was not met when each partition was judged last.
-    :param waivers: those of the stage that are in force.
+    :param records: the newest records of the stage.
+    :param failed: expectations that were not met when each partition was judged last.
+    :param waivers: waivers of the stage that are in force.
     :param outdated: partitions that the next run or resume computes anew.
-    :param past: waivers of the stage that are in force no more, and those that took others back.
+    :param past: waivers of the stage that are no longer in force, and those that took others back.
     """
     said = _said(failed)
     alike: dict[Refusal, list[PartitionRecord]] = {}
@@ -56,11 +58,11 @@ def gate_failures(
 def words_told(
     data: Iterable[RefusedData], said: Sequence[Waiver], held: Collection[Waiver]
 ) -> Mapping[str, tuple[WordTold, ...]]:
-    """What people said of data that a gate refuses, by expectation, the first word first; what was said of many
-    partitions at once is one word.
+    """The waivers of data that a gate refuses, by expectation, the first one first. A waiver of many partitions at once
+    is one.
 
-    :param said: words about the stage, whether they hold or not.
-    :param held: those of them that hold.
+    :param said: waivers of the stage, in force or not.
+    :param held: the waivers among them that are in force.
     """
     refused = {one.partition: one for one in data}
     alike: dict[tuple[str, WaiverTold, bool], list[int]] = {}
@@ -92,7 +94,7 @@ def _said(failed: Sequence[GateResult]) -> Mapping[int, Mapping[str, GateResult]
 
 def _refusals(record: PartitionRecord, said: Mapping[str, GateResult], waivers: Sequence[Waiver]) -> Iterator[Refusal]:
     by_expectation = {one.expectation: one for one in waivers_of(record, waivers)}
-    # A version that did not keep with the record why it is blocked left it in the results alone.
+    # An old version did not record with a blocked partition why it is blocked; the results say it.
     blocked = record.state is PartitionState.BLOCKED
     for expectation in record.refused or (said if blocked else ()):
         waiver = by_expectation.get(expectation)

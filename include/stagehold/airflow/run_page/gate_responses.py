@@ -1,4 +1,6 @@
-"""What the web API answers of a run's gates: what they refuse, every verdict, what was observed before, and waivers."""
+"""The web API's answers about a run's gates: refused partitions, all verdicts, observed values of earlier intervals,
+and waivers.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from stagehold.model.standing import RefusalStanding
 
 
 class WaiverTold(ResponseModel):
-    """Who waived something, why and until when; None is for ever. A word that ends when it is said takes back what was
-    waived before.
+    """Who waived an expectation, why, and until when; None is for ever. A waiver that ends when it is recorded takes
+    back an earlier one.
     """
 
     waived_by: str
@@ -24,7 +26,7 @@ class WaiverTold(ResponseModel):
 
 
 class WordTold(ResponseModel):
-    """A waiver of partitions as their data is now, and whether it holds; -1 is all of a stage together."""
+    """A waiver of partitions as their data is now, and whether it holds; partition -1 is the whole stage."""
 
     waiver: WaiverTold
     holds: bool
@@ -33,8 +35,9 @@ class WordTold(ResponseModel):
 
 
 class GateFailure(ResponseModel):
-    """Partitions of a stage that do not meet one critical expectation and stand alike. ``observed`` is what the gate
-    saw in the first of them, ``past`` who waived them before, or took that back, the first word first.
+    """Partitions of a stage that do not meet one critical expectation and are in the same state. ``observed`` is what
+    the gate saw in the first of them. ``past`` are those who waived them before, or took that back, the first one
+    first.
     """
 
     stage: str
@@ -49,8 +52,8 @@ class GateFailure(ResponseModel):
 
 
 class SeenSample(ResponseModel):
-    """What an expectation saw in one partition; ``values`` are examples of what it did not expect. If the suite names
-    keys, ``rows`` are examples of rows, by column.
+    """What an expectation saw in one partition; ``values`` are examples of unexpected values. If the suite names keys,
+    ``rows`` are examples of rows, by column.
     """
 
     partition: int
@@ -60,7 +63,7 @@ class SeenSample(ResponseModel):
 
 
 class OutcomeGroup(ResponseModel):
-    """Partitions for which an expectation came to the same. ``samples`` are of the first ones that do not meet it."""
+    """Partitions with the same outcome of an expectation. ``samples`` are of the first ones that do not meet it."""
 
     outcome: Outcome
     count: int
@@ -69,8 +72,8 @@ class OutcomeGroup(ResponseModel):
 
 
 class ExpectationVerdicts(ResponseModel):
-    """One expectation of a stage's gate. With ``numeric`` it observed a number, which `history` has of other intervals
-    as well. ``words`` are those that people said of what it refuses, whether they hold or not, the first word first.
+    """One expectation of a stage's gate. If it is ``numeric``, it observed a number, and `history` has those of other
+    intervals. ``words`` are the waivers of what it refuses, in force or not, the first one first.
     """
 
     suite: str
@@ -84,8 +87,8 @@ class ExpectationVerdicts(ResponseModel):
 
 
 class StageVerdicts(ResponseModel):
-    """The verdicts of a stage's gate. ``partitions`` is the number above that of the last partition on record, judged
-    or not.
+    """The verdicts of a stage's gate. ``partitions`` is one more than the number of the last partition on record,
+    judged or not.
     """
 
     stage: str
@@ -102,8 +105,8 @@ class RunVerdicts(ResponseModel):
 
 
 class ObservedPoint(ResponseModel):
-    """One interval: the least, middle and greatest of what was observed in its partitions, and the bounds as they were
-    then, None where there was none. ``failed`` are partitions that did not meet the expectation.
+    """One interval: the least, middle and greatest value that was observed in its partitions, and the bounds at that
+    time, None where there was none. ``failed`` are partitions that did not meet the expectation.
     """
 
     interval: str
@@ -132,6 +135,6 @@ class WaiveAnswer(ResponseModel):
 
 
 class DocsMade(ResponseModel):
-    """So many pages of Great Expectations were written, with an index before them."""
+    """The number of pages of Great Expectations that were written, without their index."""
 
     pages: int

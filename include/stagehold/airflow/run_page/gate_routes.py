@@ -1,4 +1,4 @@
-"""The web API of a run's gates: what they said, and somebody's word against it."""
+"""The web API of a run's gates: their verdicts, and waivers of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from stagehold.run.planning.acceptance import newest_verdict, said_waivers
 from stagehold.run.planning.planning import RunRequest
 from stagehold.settings import Settings
 
-LONGEST_REASON = 1000  # letters
+LONGEST_REASON = 1000  # characters
 MOST_RANGES = 1000
 MOST_PARTITION = 1_000_000  # the highest number that may be named
 
@@ -47,7 +47,7 @@ NO_PAGE = (
     "There is no such page. The card Gates of the run's page makes those of its interval, as does `stagehold gates RUN "
     "--docs`."
 )
-# As strict as the page's own: what data and suites say is shown, and can do nothing with the reader's cookie.
+# As strict as the page's own: texts of data and suites are shown, and can do nothing with the reader's cookie.
 PAGE_HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'; sandbox",
@@ -61,8 +61,8 @@ Number = Annotated[int, Field(ge=0, le=MOST_PARTITION)]
 
 
 class WaiveRequest(BaseModel):
-    """``partitions`` are ranges, their ends included; ``expectation`` is how its text begins. ``until`` is a date (UTC)
-    or moment at which the word ends; with ``end`` it takes back what was waived before.
+    """``partitions`` are ranges that include their ends; ``expectation`` is the beginning of its text. ``until`` is a
+    date (UTC) or moment at which the waiver ends; with ``end`` the request takes back an earlier waiver.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -77,14 +77,17 @@ class WaiveRequest(BaseModel):
 
 @dataclass(frozen=True)
 class GatedRun:
-    """A run of Airflow as its gates know it."""
+    """A run of Airflow whose gates are asked for."""
 
     request: RunRequest
     ledger: Ledger
     settings: Settings
 
     def cell(self, stage: str) -> Cell:
-        """:raises UnknownName: the pipeline has no such stage."""
+        """The cell of a stage in the run's interval.
+
+        :raises UnknownName: the pipeline has no such stage.
+        """
         pipeline = self.request.pipeline
         for one in pipeline.stages:
             if one.name == stage:
@@ -104,7 +107,9 @@ GatedRunDep = Annotated[GatedRun, Depends(_run)]
 
 @router.get("/gates", dependencies=[MAY_SEE_RUN])
 def show_gates(run: GatedRunDep) -> RunVerdicts:
-    """What the gates said when they judged the partitions of the run's interval last, whichever run made them."""
+    """The verdicts of the gates when they last judged the partitions of the run's interval, whichever run computed
+    them.
+    """
     with answering():
         docs = have_docs(run.settings.lake_uri, run.request.pipeline.name, run.request.interval)
         return RunVerdicts(stages=tuple(_verdicts(run)), docs=docs)
@@ -121,8 +126,8 @@ def show_page(page: str, run: GatedRunDep) -> Response:
 
 @router.post("/gates/docs", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
 def make_docs(run: GatedRunDep, user: GetUserDep) -> DocsMade:
-    """Write what the gates said as pages of Great Expectations, in place of those that are there. It takes some
-    seconds; of several who ask at once one does it, and the others are refused.
+    """Write the verdicts as pages of Great Expectations, in place of older ones. It takes some seconds; while one
+    request writes them, others are refused.
     """
     pipeline, interval = run.request.pipeline.name, run.request.interval
     with answering():
@@ -154,8 +159,8 @@ def show_history(stage: str, expectation: str, run: GatedRunDep) -> ObservedHist
 def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnswer:
     """Let partitions be read though they do not meet an expectation, or take that back. The verdict stays on record.
 
-    To let them through takes a right of its own, to take it back the right to resume. It holds for the data that is
-    there now; what is computed anew while somebody decides is other data, unless it has the same content.
+    To let them through needs a right of its own, to take it back the right to resume. A waiver holds for the data that
+    is there now. Data that is computed meanwhile is other data, unless it has the same content.
     """
     now = datetime.now(UTC)
     with answering():
@@ -194,18 +199,21 @@ def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
 
 
 def _refused(cell: Cell, ledger: Ledger) -> tuple[RefusedData, ...]:
-    """What is on record of partitions is read only where somebody has waived something of them."""
+    """The refused data on record. Records of partitions are read only where somebody has waived something of them."""
     records = ledger.partitions.newest(cell)
     return refused_data(records, newest_verdict(records, ledger)) if records else ()
 
 
 def _moment(given: datetime | None, now: datetime) -> datetime | None:
-    """:raises InvalidArgument: it is over."""
+    """The moment at which a waiver ends.
+
+    :raises InvalidArgument: the moment is in the past.
+    """
     if given is None:
         return None
     try:
         moment = given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
-    except OverflowError:  # a moment of the year 9999 that is none in UTC
+    except OverflowError:  # a moment of the year 9999 that does not exist in UTC
         moment = now
     if moment <= now:
         raise InvalidArgument("until", given.isoformat(), "a date such as 2030-01-31 or a moment, later than now")

@@ -1,4 +1,4 @@
-"""The cells of a stage in little memory: as objects, 100,000 of them take more than all that a process may keep."""
+"""The cells of a stage in little memory: as objects, 100,000 cells take more than a process may keep altogether."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CELLS = TypeAdapter(tuple[PartitionCell, ...])
 
 
 class PackedCells:
-    """In order, in parts of which only those are unpacked that somebody looks at."""
+    """Cells in their order, in parts; only the parts that somebody looks at are unpacked."""
 
     def __init__(self, cells: Sequence[PartitionCell]) -> None:
         starts = range(0, len(cells), OF_A_PART)
         self._parts = tuple(compress(_CELLS.dump_json(tuple(cells[one : one + OF_A_PART])), FASTEST) for one in starts)
 
     def between(self, first: int, last: int) -> tuple[PartitionCell, ...]:
-        """Both ends included; fewer where there are no more."""
+        """The cells from one number to another, both included; fewer if there are not so many."""
         parts = self._parts[first // OF_A_PART : last // OF_A_PART + 1]
         cells = [cell for part in parts for cell in _CELLS.validate_json(decompress(part))]
         start = first // OF_A_PART * OF_A_PART

@@ -1,4 +1,4 @@
-"""Who presses Resume: one at a time, and everybody else is told who that was."""
+"""Lets one user press Resume at a time; all others are told who that is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stagehold.model.records import Event, Lease
 
 RESUME_SECONDS = 60.0  # a resume that takes longer may be overtaken by another one
 SEPARATOR = "|"
-RESUME_OF = "resume of "  # and the run: the name of the lease
+RESUME_OF = "resume of "  # the name of the lease, before that of the run
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ class Presser:
 
     @staticmethod
     def described(holder: str) -> str:
-        """Who holds the lease, for people; who is not one of us is somebody else."""
+        """The holder of the lease, for people; a holder that is not one of these users is called somebody else."""
         _, at, user = (*holder.split(SEPARATOR, 2), "", "")[:3]
         if not user:
             return "somebody else"
         return f"{user}, who pressed at {datetime.fromisoformat(at):%Y-%m-%d %H:%M:%S} (UTC)"
 
     def put_on_record(self, run_id: str, note: str, ledger: Ledger) -> None:
-        """For whoever presses it while the run goes on."""
+        """Record who pressed Resume, for users who press it while the run goes on."""
         ledger.events.append(Event(run_id, RESUMED, self.user, note, datetime.now(UTC)))
 
 
 def resume_lease(ledger: Ledger, dag_id: str, run_id: str, presser: Presser) -> Lease:
-    """The right to resume a run; without it the answer is who has it."""
+    """The lease for resuming a run; if it is taken, the answer says who has it."""
     name = f"{RESUME_OF}{ledger_run_id(dag_id, run_id)}"
     try:
         return ledger.leases.acquire(name, str(presser), RESUME_SECONDS)

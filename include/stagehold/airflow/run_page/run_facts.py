@@ -1,5 +1,5 @@
-"""What the page of a run is made from, and what it says of the run's attempts: how each ended, why, and where the time
-went.
+"""What the page of a run is made from, and its lines about the run's attempts: how each ended, why, and how its time
+was spent.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ RESUMED = "resumed"  # the kind of the event that says who pressed Resume; its s
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeFacts:
-    """What a resume of a run is made from; ``refusal`` is why nothing of it can be run, if nothing can. ``resumed`` is
-    when somebody pressed Resume last.
+    """What a resume of a run is made from; ``refusal`` says why nothing can be run, if so. ``resumed`` is when somebody
+    last pressed Resume.
     """
 
     dag_run: StageholdDagRun
@@ -40,11 +40,11 @@ class ResumeFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts(ResumeFacts):
-    """What Airflow, the ledger and the planner say of one run. ``gate_failures`` are by stage id, and ``waivers``, as
-    far as they are in force, by the names of stages; so are ``past_waivers``, which are not, or took others back.
-    ``lost`` are the attempts that ended without a word, by id.
-    ``ledger_state`` is the run's in the ledger, which tells suspended and cancelled runs from failed ones; None before
-    it has begun. ``untold`` tells who could not be told of the run.
+    """What Airflow, the ledger and the planner know of one run. ``gate_failures`` are by stage id. ``waivers`` that are
+    in force are by the names of stages; so are ``past_waivers``, which are no longer in force or took others back.
+    ``lost`` are the attempts that died without recording an end, by id. ``ledger_state`` is the run's state in the
+    ledger, which tells suspended and cancelled runs from failed ones; None before the run has begun. ``untold`` are
+    reports about the run that could not be sent.
     """
 
     recorded: Mapping[str, tuple[PartitionRecord, ...]]
@@ -61,12 +61,12 @@ class RunFacts(ResumeFacts):
 
     @property
     def suspended(self) -> bool:
-        """Whether somebody stopped it behind its waves, so that nothing of it failed."""
+        """Whether somebody suspended it between waves, so that nothing failed."""
         return self.dag_run.state not in ACTIVE_RUN_STATES and self.ledger_state is RunState.SUSPENDED
 
 
 MOST_ATTEMPTS = 200  # the newest; what is older is in `stagehold status RUN`
-MOST_WAVES = 60  # of an attempt; of more, some in equal steps
+MOST_WAVES = 60  # of an attempt; if there are more, some of them in equal steps
 LOST = (
     "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
 )
@@ -80,7 +80,7 @@ def attempt_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
 
 
 def failure_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
-    """The newest attempt of each region, if it did not end well, with its trace."""
+    """The newest attempt of each region that did not end well, with its trace."""
     if facts.suspended:
         return ()
     failed = ((one, failure_of(one, facts)) for one in newest_attempts(facts.attempts))
@@ -98,8 +98,8 @@ def newest_attempts(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 
 def at_work(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
-    """An attempt that died without a word stays unended in the ledger; it only counts while it has its lease, and
-    Airflow's run is active.
+    """Attempts that are at work. An attempt that died stays unended in the ledger, so it counts only while it has its
+    lease and Airflow's run is active.
     """
     if facts.dag_run.state not in ACTIVE_RUN_STATES:
         return ()
@@ -109,7 +109,7 @@ def at_work(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
 
 
 def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
-    """The attempts after which nobody tries again by himself."""
+    """The attempts after which nothing is tried again automatically."""
     if facts.suspended or facts.dag_run.state in ACTIVE_RUN_STATES:
         return ()
     newest = (one for one in newest_attempts(facts.attempts) if one.region == region)
@@ -117,7 +117,7 @@ def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
 
 
 def failure_of(attempt: Attempt, facts: RunFacts) -> str | None:
-    """Why it did not finish, if it did not."""
+    """Why the attempt did not finish, if it did not."""
     if attempt.state in (AttemptState.FAILED, AttemptState.CANCELED):
         return attempt.failure or "The attempt left no reason; its task log may have more."
     going = facts.dag_run.state in ACTIVE_RUN_STATES and attempt.attempt_id not in facts.lost
@@ -144,7 +144,7 @@ def _line(
 
 
 def _waves(facts: RunFacts) -> Mapping[str, tuple[WaveEnd, ...]]:
-    """By attempt, in the order in which they were recorded."""
+    """The waves of each attempt, in the order in which they were recorded."""
     names = {stage.id: stage.name for stage in facts.dag_run.request.pipeline.stages}
     alike: dict[tuple[str, str, int], list[PartitionRecord]] = {}
     for record in _own(facts):

@@ -1,4 +1,4 @@
-"""All that the page of a run shows, put together. Pure: `run_reading` gathers the facts."""
+"""Puts together everything that the page of a run shows. Pure: `run_reading` gathers the facts."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ NOT_ALLOWED = (
 )
 NOT_PLANNED = "What a resume would do is being worked out."
 MOST_RUNS = 5  # other runs that are named
-MOST_UNTOLD = 20  # failures to tell somebody of it, the newest
+MOST_UNTOLD = 20  # reports that could not be sent, the newest ones
 MOST_LINES = 500  # of a run's history: the newest
 
 RunPage = tuple[RunGrid, Mapping[str, PackedCells]]
 
 
 def run_page(facts: RunFacts) -> RunPage:
-    """The grid as somebody sees it who may resume the run, and the cells of all its stages by their names, of which the
-    grid may have strips only.
+    """The grid for a reader who may resume the run, and the cells of all its stages by their names; for some stages the
+    grid has strips only.
     """
     shown = shown_stages(facts)
     return _grid(facts, shown), {row.name: PackedCells(cells) for row, cells in shown}
 
 
 def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_waive: bool) -> RunGrid:
-    """The same for this reader. If the run was resumed since the page was made, that is said; if it has ended since,
-    the page stays as it was until it is made anew, as nothing else in it is about a run that has ended.
+    """The grid for this reader. If the run was resumed since the page was made, the grid says so. If the run has ended
+    since, the page stays as it was until it is made anew, since all else in it is about a run that goes on.
     """
     told = grid
     if not grid.active or dag_run.state in ACTIVE_RUN_STATES:
@@ -72,7 +72,7 @@ def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_wa
 
 
 def refused_to_readers(preview: ResumePreview) -> ResumePreview:
-    """The same for somebody who may not resume the run."""
+    """The preview for a reader who may not resume the run."""
     return preview.model_copy(update={"refusal": preview.refusal or NOT_ALLOWED})
 
 
@@ -87,7 +87,7 @@ def _with_state(grid: RunGrid, dag_run: StageholdDagRun) -> RunGrid:
 
 
 def unplanned(dag_run: StageholdDagRun, standing: Standing, looked: Looked = AS_RECORDED) -> RunGrid:
-    """What the ledger's counts alone can say."""
+    """The grid that follows from the ledger's counts alone."""
     grid = RunGrid(
         dag_id=dag_run.dag_id,
         run_id=dag_run.run_id,
@@ -157,7 +157,9 @@ def _grid(facts: RunFacts, shown: Sequence[tuple[StageRow, Sequence[PartitionCel
 
 
 def _standing(facts: RunFacts) -> Standing:
-    """What is on record, of as many partitions as the plan knows, without what is gone though it was not released."""
+    """How the stage stands on record, of as many partitions as the plan has, without partitions that are gone though
+    they were not released.
+    """
     pipeline = facts.dag_run.request.pipeline
     return together(_stage_standing(one, pipeline, facts) for one in pipeline.stages if one.output.type.stored)
 
@@ -203,7 +205,10 @@ def _computed(stage: Stage, plan: ResumePlan) -> frozenset[int]:
 
 
 def origins(cells: Iterable[PartitionCell], run_id: str) -> Origins:
-    """:param run_id: of the run whose page it is, as the ledger has it."""
+    """Where the partitions that are done come from.
+
+    :param run_id: the ledger's id of the run of this page.
+    """
     done = [cell for cell in cells if cell.run_id and (cell.state.readable or cell.state is CellState.RELEASED)]
     spared = [cell for cell in done if cell.restored or cell.run_id != run_id]
     runs = Counter(cell.run_id for cell in spared if cell.run_id and not cell.restored).most_common()
@@ -217,7 +222,7 @@ def origins(cells: Iterable[PartitionCell], run_id: str) -> Origins:
 
 
 def resume_preview(facts: ResumeFacts) -> ResumePreview:
-    """The resume as it would be carried out now by somebody who may, or why it is refused."""
+    """The resume as it would be carried out now for a user who may, or why it is refused."""
     refusal: str | None = None
     tasks: tuple[TaskToClear, ...] = ()
     try:
@@ -241,7 +246,10 @@ def resume_preview(facts: ResumeFacts) -> ResumePreview:
 
 
 def clear_set(facts: ResumeFacts) -> tuple[TaskToClear, ...]:
-    """:raises StageholdError: when nothing can be resumed now, not even by somebody who may."""
+    """The tasks that a resume clears.
+
+    :raises StageholdError: nothing can be resumed now, whatever rights the user has.
+    """
     dag_run = facts.dag_run
     if facts.refusal and dag_run.state not in ACTIVE_RUN_STATES:
         raise facts.refusal
@@ -262,9 +270,9 @@ def run_history(
     words: Iterable[HistoryLine] = (),
     archived: bool = False,
 ) -> RunHistory:
-    """What is on record of the run, if it has begun, and what people did to it in Airflow.
+    """The record of the run, if it has begun, and what people did to it in Airflow.
 
-    :param words: what people said of the data of its interval.
+    :param words: waivers of the data of its interval.
     """
     own = (*_changes(report), *_events(report)) if report else ()
     by_people = (HistoryLine(at=at, of="run", text=text) for at, text in deeds)
@@ -274,7 +282,7 @@ def run_history(
 
 
 def waiver_lines(pipeline: Pipeline, said: Iterable[Waiver]) -> Iterator[HistoryLine]:
-    """A line for each time that somebody waived something, or took that back, however many partitions it was about."""
+    """A line for each time that somebody recorded a waiver or took one back, however many partitions it was about."""
     alike: dict[Waiver, list[int]] = {}
     for one in said:
         alike.setdefault(replace(one, partition=WHOLE, fingerprint=""), []).append(one.partition)

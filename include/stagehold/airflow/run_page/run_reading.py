@@ -1,4 +1,4 @@
-"""Everything known of a run that its page shows, read from Airflow, the ledger and the lake."""
+"""Reads all that the page of a run shows, from Airflow, the ledger and the lake."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from stagehold.settings import Settings
 
 @dataclass(frozen=True)
 class KnownRun:
-    """An Airflow run with the request that it works for, and what the page says of its restore; ``refusal`` is why that
-    cannot be carried out.
+    """An Airflow run with the request that it works for, and what the page shows of its restore; ``refusal`` says why
+    that restore cannot be carried out.
     """
 
     dag_run: StageholdDagRun
@@ -52,9 +52,9 @@ class KnownRun:
         return self.dag_run.request
 
     def again(self, stages: Sequence[str]) -> KnownRun:
-        """As it is when it is asked to compute stages once more, which nobody has noted yet.
+        """The run as it is if it is asked to compute stages once more, which is not recorded yet.
 
-        :raises RestoreUnderWay: it has not taken over all of a checkpoint that it begins with.
+        :raises RestoreUnderWay: it has not yet taken over all of a checkpoint that it begins with.
         """
         request, restore = self.request, self.request.restore
         if restore is not None and restore.snapshot is not None and restore.fulfilled_at is None:
@@ -113,7 +113,7 @@ def _ledger_state(run_id: str, ledger: Ledger) -> RunState | None:
 
 
 def _traces(run_id: str, ledger: Ledger, settings: Settings) -> Mapping[str, str]:
-    """By attempt; of a run whose history the ledger has forgotten, as the lake keeps them."""
+    """The traces by attempt. If the ledger has forgotten the run's history, they are read from the lake."""
     known = ledger.events.traces(run_id)
     forgotten = not known and not ledger.transitions.of_run(run_id)
     return archived_traces(run_id, settings.lake_uri) if forgotten else known
@@ -136,10 +136,10 @@ def _gate_failures(request: RunRequest, ledger: Ledger) -> Mapping[str, Sequence
 def _shown_restore(
     dag_run: StageholdDagRun, ledger: Ledger, settings: Settings
 ) -> tuple[RunRequest, RestoredFrom | None, StageholdError | None]:
-    """The request as the run's tasks have it or will have it, what the page says of its restore, and why that cannot be
-    carried out; then it is left out of the request, so that the page can show what there is.
+    """The request as the run's tasks have it or will have it, what the page shows of its restore, and why the restore
+    cannot be carried out. In that case it is left out of the request, so that the page can show what there is.
 
-    The api-server may look a checkpoint up before any task of the run has.
+    The api-server may look a checkpoint up before any task of the run has done so.
     """
     request, restore = dag_run.request, dag_run.request.restore
     if restore is None or restore.work_order is not None:
@@ -160,7 +160,9 @@ def _shown_restore(
 
 
 def _looked_up(request: RunRequest, reference: str, ledger: Ledger, settings: Settings) -> RunRequest:
-    """The request with what the reference means now, if no task has noted that yet. Nothing is noted for them."""
+    """The request with what its reference means now, if no task has recorded that yet. Nothing is recorded for the
+    tasks.
+    """
     if request.restore is None or request.restore.snapshot is not None:
         return request
     candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)

@@ -1,4 +1,4 @@
-"""What the web API answers of a run: its grid with all that the page shows, its history, and what Resume did."""
+"""The web API's answers about a run: its grid with all that the page shows, its history, and what Resume did."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from stagehold.plan.resume.decisions import Action
 class PartitionCell(ResponseModel):
     """One partition. The fields after ``reason`` are None without a record; ``run_id`` is the run that computed it.
 
-    ``skew`` says how much larger than the stage's others it is, None unless that is much. A ``restored`` partition is
-    that of the checkpoint which the run begins with, whether or not the run has put it in its place yet. A ``waived``
-    partition does not meet what its gate asks for, and somebody said that it may be read all the same.
+    ``skew`` says how much larger than the stage's other partitions it is, None unless it is much larger. A ``restored``
+    partition is that of the checkpoint which the run begins with, whether or not the run has put it in its place yet. A
+    ``waived`` partition does not meet its gate, and somebody said that it may be read all the same.
     """
 
     partition: int
@@ -48,7 +48,7 @@ class StripPart(ResponseModel):
 
 
 class ActionGroup(ResponseModel):
-    """Partitions of a stage that share what will happen to them and why; ``partitions`` are ranges, as text."""
+    """Partitions of a stage with the same action for the same reason; ``partitions`` are ranges, as text."""
 
     action: Action
     reason: str
@@ -57,8 +57,8 @@ class ActionGroup(ResponseModel):
 
 
 class Pace(ResponseModel):
-    """How an attempt at work gets on: ``recorded`` partitions by now, the last of them with ``wave``. The ``left`` ones
-    take ``seconds_to_go`` yet, if it goes on like this; None as long as nothing is recorded.
+    """The progress of an attempt at work: ``recorded`` partitions by now, the last of them with ``wave``. At this pace
+    the ``left`` ones take ``seconds_to_go`` more; None as long as nothing is recorded.
     """
 
     wave: int
@@ -101,18 +101,18 @@ class WaveEnd(ResponseModel):
 
 
 class AttemptLoss(ResponseModel):
-    """An attempt ended without a word: who ``noticed``, in words, and when that was known."""
+    """An attempt died without recording an end: who ``noticed``, in words, and when."""
 
     noticed: str
     at: datetime
 
 
 class AttemptLine(ResponseModel):
-    """One attempt; ``region`` says its share, too; ``failure`` is the text for the user, None unless it failed. Of one
-    that was ``lost`` the state is the last one that is on record.
+    """One attempt; ``region`` names its share, too; ``failure`` is the text for the user, None unless it failed. The
+    state of an attempt that was ``lost`` is the last one on record.
 
-    ``cause`` is the class of the failure and the rule that gave it; ``trace`` is its whole story, where that was kept.
-    ``labels`` are what failure enrichers say of it, ``waves`` those whose partitions are still the newest.
+    ``cause`` is the class of the failure and the rule that decided it; ``trace`` is the whole trace, if it was kept.
+    ``labels`` are what failure enrichers added, ``waves`` those whose partitions are still the newest.
     """
 
     region: str
@@ -129,7 +129,7 @@ class AttemptLine(ResponseModel):
 
 
 class Reused(ResponseModel):
-    """So many partitions are as another run computed them."""
+    """The number of partitions that another run computed."""
 
     run_id: str
     partitions: int
@@ -137,8 +137,8 @@ class Reused(ResponseModel):
 
 class Origins(ResponseModel):
     """How many of the partitions that are done this run ``computed``, how many are ``restored`` from what it began
-    with, and of which other runs the rest is, ``others`` of more runs than are named. All that this run did not compute
-    took ``saved_seconds`` when it was computed.
+    with, and which other runs computed the rest; ``others`` come from more runs than are named. The partitions that
+    this run did not compute took ``saved_seconds`` when they were computed.
     """
 
     computed: int
@@ -152,10 +152,10 @@ class ResumePreview(ResponseModel):
     """What the Resume button would do; ``refusal`` says why it cannot, None when it can.
 
     Partitions ``along`` are computed with their readers and not stored, and not counted in ``run``; of the reused
-    partitions, so many are to be ``restored``. The data of partitions to ``judge`` is there, and read by their gate. So
-    many to ``retract`` leave their tables, since a waiver has ended. Of the partitions to run, so many are consumable
-    now and run ``again``. What is reused took ``saved_seconds`` when it was computed. ``released`` says in words what
-    is computed only since it was released.
+    partitions, so many are to be ``restored``. The data of partitions to ``judge`` is there, and their gate reads it.
+    So many to ``retract`` leave their tables, because a waiver has ended. Of the partitions to run, so many are
+    consumable now and run ``again``. The reused partitions took ``saved_seconds`` when they were computed. ``released``
+    says in words what is computed only because it was released.
     """
 
     refusal: str | None
@@ -172,7 +172,7 @@ class ResumePreview(ResponseModel):
 
 
 class ResumeAnswer(ResponseModel):
-    """What was cleared, or would be."""
+    """The tasks that were cleared, or would be."""
 
     dry_run: bool
     cleared: tuple[TaskToClear, ...]
@@ -191,7 +191,7 @@ class Resumed(ResponseModel):
 
 
 class Snapshot(ResponseModel):
-    """The checkpoint or savepoint that a run begins with: whose it is, and when it was taken."""
+    """The checkpoint or savepoint that a run begins with: its run, and when it was taken."""
 
     address: str
     name: str | None
@@ -202,8 +202,8 @@ class Snapshot(ResponseModel):
 
 
 class RestoredFrom(ResponseModel):
-    """A run's restore: from the ``stage``, or from what the ``reference`` means. That is the ``snapshot`` unless nobody
-    can begin with it, and then ``problem`` says why. ``fulfilled_at`` is when all that was asked for was there.
+    """A run's restore: from the ``stage``, or from what the ``reference`` means. That is the ``snapshot`` unless no run
+    can begin with it; then ``problem`` says why. ``fulfilled_at`` is when all that was asked for was there.
     """
 
     stage: str | None
@@ -215,7 +215,7 @@ class RestoredFrom(ResponseModel):
 
 
 class HistoryLine(ResponseModel):
-    """A change of the run or of an attempt, or an event; ``of`` says of what."""
+    """A change of the run or of an attempt, or an event; ``of`` names its subject."""
 
     at: datetime
     of: str
@@ -223,12 +223,12 @@ class HistoryLine(ResponseModel):
 
 
 class RunGrid(ResponseModel):
-    """Everything on the page of one run. ``stale`` partitions are consumable as well, and run again. ``may_change``
-    says whether its reader may resume it or waive something, ``unmet`` how many verdicts of its gates say no, of
-    whatever severity. ``whole`` is said of what is on record, whether or not it runs again. Of a run with very many
-    partitions the first answer is not ``planned``: it has no stages, and no word about a resume; nor is an answer of a
-    run whose lake cannot be looked into, which ``looked`` says. ``untold`` are the newest failures to tell somebody of
-    the run: a notifier's, or of lineage.
+    """Everything on the page of one run. ``stale`` partitions are consumable, and run again all the same.
+    ``may_change`` says whether its reader may resume it or record a waiver, ``unmet`` how many verdicts of its gates
+    are not met, of any severity. ``whole`` is about the partitions on record, whether or not they run again. The first
+    answer about a run with very many partitions is not ``planned``: it has no stages, and says nothing about a resume.
+    Neither does the answer about a run whose lake cannot be looked into, which ``looked`` says. ``untold`` are the
+    newest reports about the run that could not be sent, to a notifier or as lineage.
     """
 
     dag_id: str
@@ -261,8 +261,8 @@ class RunGrid(ResponseModel):
 
 
 class RunHistory(ResponseModel):
-    """The lines, oldest first. ``archived`` says that the ledger does not know all of it any more, ``earlier`` how many
-    lines are left out.
+    """The lines, oldest first. ``archived`` says that the ledger has forgotten a part of it, ``earlier`` how many lines
+    are left out.
     """
 
     lines: tuple[HistoryLine, ...]

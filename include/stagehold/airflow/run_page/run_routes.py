@@ -60,7 +60,7 @@ from stagehold.run.upkeep.run_archive import report_of
 from stagehold.settings import Settings
 
 LARGE = 5_000  # partitions; the first answer for a run with more does not wait for its plan
-MOST_CELLS = 2_000  # that are told at once
+MOST_CELLS = 2_000  # in one answer
 LOOKED_AT = "Stagehold-Looked-At"
 NOTE_LENGTH = 1000  # what Airflow accepts as a task's note
 
@@ -70,7 +70,7 @@ router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
 
 
 class ResumeRequest(BaseModel):
-    """``dry_run`` only says what would be cleared."""
+    """With ``dry_run`` nothing is cleared; the answer says what would be."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -78,15 +78,15 @@ class ResumeRequest(BaseModel):
 
 
 class AgainRequest(ResumeRequest):
-    """``stages`` are computed once more; what reads them runs if they come out different."""
+    """``stages`` are computed once more; stages that read them run if their data comes out different."""
 
     stages: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 @router.get("/grid", dependencies=[MAY_SEE_RUN], response_model=RunGrid)
 def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, request: Request) -> Response:
-    """What the page shows: the ledger's figures alone if nobody can look into the lake, with the reason. Whoever has it
-    already as it is, by its ETag, is told so with 304, and when that was looked at.
+    """What the page shows. If nobody can look into the lake, that is the ledger's figures alone, with the reason. A
+    caller that has the answer already, by its ETag, gets 304, with the moment at which it was looked at.
     """
     with answering():
         settings = dag_settings(dag_id, session)
@@ -107,7 +107,7 @@ def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, reques
 
 @router.get("/plan", dependencies=[MAY_SEE_RUN])
 def plan(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> ResumePreview:
-    """What Resume would do, worked out anew."""
+    """What Resume would do, planned anew."""
     preview = resume_preview(_facts(dag_id, run_id, session))
     return preview if may_resume(dag_id, user) else refused_to_readers(preview)
 
@@ -121,7 +121,7 @@ def cells(
     last: Annotated[int, Query(ge=0)],
     session: SessionDep,
 ) -> tuple[PartitionCell, ...]:
-    """Partitions of a stage, both ends included."""
+    """Partitions of a stage, from one number to another, both included."""
     if not 0 <= last - first < MOST_CELLS:
         allowed = f"a range of at most {MOST_CELLS:,} partitions, the first one first"
         raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, f"first={first}&last={last}: ask for {allowed}.")
@@ -140,8 +140,8 @@ def cells(
 
 @router.get("/timeline", dependencies=[MAY_SEE_RUN])
 def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
-    """What happened to the run, who did what to it in Airflow, and what people waived of its interval; what the ledger
-    has forgotten from the lake.
+    """What happened to the run, who did what to it in Airflow, and what people waived in its interval. The part that
+    the ledger has forgotten comes from the lake.
     """
     deeds = deeds_of_people(dag_id, run_id, session)
     with answering():
@@ -208,7 +208,7 @@ async def _resume(
 
 
 def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()) -> ResumeFacts:
-    """Read anew: who changes something decides by what is.
+    """The facts, read anew: a change is decided by the present state.
 
     :param again: stages that are to be computed once more.
     """
@@ -230,7 +230,9 @@ def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> RunPage | None
 
 
 def _is_large(known: KnownRun, ledger: Ledger) -> bool:
-    """What is declared costs nothing to know, and is mostly what there is."""
+    """Whether the run has very many partitions. The declared numbers cost nothing to read, and are mostly the true
+    ones.
+    """
     declared = sum(stage.partitions for stage in known.request.pipeline.stages)
     return declared > LARGE or _standing(known, ledger).total > LARGE
 
@@ -263,7 +265,7 @@ def _chosen(facts: ResumeFacts) -> tuple[TaskToClear, ...]:
 
 
 def _pressed(facts: ResumeFacts) -> str:
-    """Who resumed a run that goes on."""
+    """The user who resumed a run that goes on."""
     last = facts.resumed
     return f" {last.subject} resumed it at {last.recorded_at:%Y-%m-%d %H:%M:%S} (UTC)." if last else ""
 

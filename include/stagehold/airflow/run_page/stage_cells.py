@@ -1,4 +1,4 @@
-"""The stages of a run as its page shows them: partition by partition, or, if these are many, as a strip of parts."""
+"""The stages of a run as its page shows them: partition by partition, or as a strip of parts if there are many."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.attempt.restored_data import WAVE as WAVE_OF_PUTTING
 from stagehold.spec.pipeline import Stage
 
-MOST_CELLS = 100  # of a stage that are shown one by one, and parts of a strip
+MOST_CELLS = 100  # of a stage that are shown one by one; and parts of a strip
 SHOWN_FIRST = ("failed", "upstream_failed", "running", "up_for_retry")
 
 
 def shown_stages(facts: RunFacts) -> Sequence[tuple[StageRow, tuple[PartitionCell, ...]]]:
-    """A row for each stage, in the order of the pipeline, and all its cells, of which the row may have a strip only."""
+    """A row for each stage, in the order of the pipeline, and all its cells; the row may have a strip only."""
     return tuple(_shown(stage, facts) for stage in facts.dag_run.request.pipeline.stages)
 
 
 def failing_first(rows: Sequence[StageRow]) -> tuple[StageRow, ...]:
-    """The rows in which something failed or is blocked come first if any stage is too long to be seen at a glance."""
+    """The rows. If any stage is too long to be seen at a glance, rows with failed or blocked partitions come first."""
     if not any(row.strip for row in rows):
         return tuple(rows)
     return tuple(sorted(rows, key=lambda row: not (row.counts.get(CellState.FAILED) or row.blocked)))
@@ -80,7 +80,7 @@ def _groups(stage: Stage, facts: RunFacts) -> tuple[ActionGroup, ...]:
 
 
 def _pace(stage: Stage, region: str, cells: Sequence[PartitionCell], facts: RunFacts) -> Pace | None:
-    """None unless an attempt is at work on the stage and has recorded something of it."""
+    """The pace; None unless an attempt is at work on the stage and has recorded something of it."""
     working = {one.attempt_id: one for one in at_work(region, facts)}
     made = [record for record in facts.recorded.get(stage.id, ()) if record.attempt_id in working]
     left = sum(cell.state is CellState.RUNNING for cell in cells)
@@ -101,7 +101,7 @@ def _pace(stage: Stage, region: str, cells: Sequence[PartitionCell], facts: RunF
 
 
 def _task_state(states: Sequence[str | None]) -> str | None:
-    """One state for a region's task or for all instances of it: the worst, and success only when all have it."""
+    """One state for a region's task or for all instances of it: the worst state; success only if all have succeeded."""
     return next(
         (state for state in (*SHOWN_FIRST, *states) if state in states and state != SUCCESS),
         states[0] if states else None,
@@ -194,7 +194,7 @@ def _cell(
 
 
 def _put(facts: RunFacts) -> frozenset[tuple[str, int]]:
-    """Attempts, each with the wave, that put what the run begins with in its place."""
+    """Attempts that put the data which the run begins with in its place, each with the wave."""
     restore = facts.dag_run.request.restore
     if restore is None or restore.snapshot is None:
         return frozenset()

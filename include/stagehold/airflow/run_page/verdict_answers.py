@@ -22,18 +22,18 @@ from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult
 
-MOST_SAMPLES = 3  # partitions of a group of which it is told what was seen
+MOST_SAMPLES = 3  # partitions of a group whose observed values are in the answer
 MOST_VALUES = 20
-LONGEST_VALUE = 80  # letters
+LONGEST_VALUE = 80  # characters
 VALUES = "partial_unexpected_list"
 
 
 def stage_verdicts(
     stage: str, gate: str, partitions: int, results: Iterable[GateResult], waived: Waived
 ) -> StageVerdicts:
-    """In the order of the suite.
+    """The verdicts of a stage's gate, in the order of the suite.
 
-    :param results: what was said when each partition was judged last.
+    :param results: the verdicts of each partition when it was last judged.
     """
     by_expectation: dict[tuple[str, str, bool], list[GateResult]] = {}
     for one in results:
@@ -56,7 +56,7 @@ def _verdicts(results: Sequence[GateResult], waived: Waived) -> ExpectationVerdi
 
 
 def _groups(results: Sequence[GateResult], waived: Waived) -> Iterator[OutcomeGroup]:
-    """What was not met comes first, in the order of `Outcome`; what passed is the last."""
+    """Groups of partitions by outcome, in the order of `Outcome`: unmet expectations first, met ones last."""
     found: dict[Outcome, list[GateResult]] = {}
     for one in results:
         found.setdefault(outcome_of(one, waived), []).append(one)
@@ -83,7 +83,7 @@ MOST_INTERVALS = 14
 
 
 def number_in(observed: object) -> float | None:
-    """The number that was observed; None if it was none, as of sets, dates or counts of unexpected values."""
+    """The observed number; None if something else was observed, such as sets, dates or counts of unexpected values."""
     try:
         number = float(observed) if isinstance(observed, str | int | float) else math.nan
     except ValueError:
@@ -92,9 +92,9 @@ def number_in(observed: object) -> float | None:
 
 
 def last_intervals(known: Iterable[tuple[str, datetime]], own: str, schedule: str | None) -> tuple[str, ...]:
-    """The own one and those before it, oldest first, so many as are shown.
+    """The run's own interval and those before it, oldest first, as many as are shown.
 
-    :param known: intervals, each with when a run of it began, which places those that are no dates.
+    :param known: intervals, each with the moment at which a run of it began, which orders intervals that are no dates.
     """
     places = {interval: (moment_of(interval, schedule) or began, interval) for interval, began in known}
     if own not in places:
@@ -104,7 +104,7 @@ def last_intervals(known: Iterable[tuple[str, datetime]], own: str, schedule: st
 
 
 def observed_points(intervals: Sequence[str], results: Iterable[GateResult]) -> tuple[ObservedPoint, ...]:
-    """In the order of the intervals; of one in which no number was observed there is no point."""
+    """A point for each interval in which a number was observed, in the order of the intervals."""
     by_interval: dict[str, list[GateResult]] = {}
     for one in results:
         by_interval.setdefault(one.cell.interval, []).append(one)
@@ -130,7 +130,7 @@ def _point(interval: str, results: Sequence[GateResult]) -> ObservedPoint | None
 
 
 def _bounds(configuration: str) -> tuple[float | None, float | None]:
-    """An expectation that names one ``value`` is bounded by it on both sides."""
+    """The bounds. An expectation that names one ``value`` is bounded by it on both sides."""
     kwargs: Mapping[str, Any] = json.loads(configuration).get("kwargs", {}) if configuration else {}
     exact = kwargs.get("value")
     return number_in(kwargs.get("min_value", exact)), number_in(kwargs.get("max_value", exact))
