@@ -131,7 +131,7 @@ class SparkStageSession:
     def split(
         self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite
     ) -> tuple[DataFrame, DataFrame]:
-        partitions = sorted({number for failure in unmet for number in failure.partitions})
+        partitions = sorted({number for _, numbers in unmet for number in numbers})
         frame = StagedContent(staged, schema).told_apart(measuring_session(self._spark), partitions)
         return split_rows(frame, unmet, suite)
 
