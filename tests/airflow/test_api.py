@@ -65,7 +65,7 @@ def test_pipelines_are_listed_for_those_who_may_see_dags(api, bearer, role, expe
 
 
 @pytest.mark.parametrize(("role", "expected"), [("admin", 200), ("viewer", 200), (None, 403)])
-def test_what_is_kept_is_told_to_those_who_may_see_dags(api, bearer, role, expected):
+def test_the_health_of_the_server_is_shown_to_those_who_may_see_dags(api, bearer, role, expected):
     assert api.get("/stagehold/api/health", headers=bearer(role)).status_code == expected
 
 
@@ -124,7 +124,7 @@ def test_any_run_id_is_found(api, bearer, half_done):
     assert api.get(half_done.url + "/grid", headers=bearer("viewer")).json()["run_id"] == half_done.run_id
 
 
-def test_the_grid_tells_what_is_done_and_what_is_not(api, bearer, half_done):
+def test_the_grid_shows_which_partitions_are_done(api, bearer, half_done):
     grid = api.get(half_done.url + "/grid", headers=bearer("viewer")).json()
     assert grid["headline"] == "Failed at orders_by_customer: 53 of 81 partitions are consumable"
     (stage,) = [one for one in grid["stages"] if one["name"] == "orders_by_customer"]
@@ -359,7 +359,7 @@ def test_a_request_that_is_too_large_is_refused_and_not_sent_back(api, bearer, h
 @pytest.mark.parametrize(
     "body", ['{"dry_run": "no secret of mine"}', '{"no secret of mine": 1}', '{"dry_run": no secret of mine', '"no"']
 )
-def test_what_is_not_understood_is_not_sent_back(api, bearer, half_done, body):
+def test_a_request_that_is_not_understood_is_not_sent_back(api, bearer, half_done, body):
     headers = {**bearer("admin"), "Content-Type": "application/json"}
     answer = api.post(half_done.url + "/resume", headers=headers, content=body)
     assert answer.status_code == 422
@@ -492,7 +492,7 @@ def test_a_page_says_when_the_lake_was_looked_into_also_to_whoever_has_it_alread
     assert first.headers["stagehold-looked-at"] <= again.headers["stagehold-looked-at"] <= datetime.now(UTC).isoformat()
 
 
-def test_of_a_lake_that_was_moved_away_the_ledgers_figures_are_told_with_the_reason(api, bearer, half_done):
+def test_without_the_lake_the_answer_has_the_ledgers_figures_and_the_reason(api, bearer, half_done):
     with moved_away(Path(load_settings().lake_uri)):
         answer = api.get(half_done.url + "/grid", headers=bearer("admin"))
     assert answer.status_code == 200
@@ -511,7 +511,7 @@ def test_figures_of_pipelines_and_intervals_are_those_on_record(api, bearer, hal
         assert answer.json()["looked"] == {"into": "record", "at": None, "problem": None}
 
 
-def test_partitions_are_told_by_range(api, bearer, half_done):
+def test_partitions_are_listed_by_range(api, bearer, half_done):
     cells = api.get(half_done.url + "/stages/orders_by_customer/cells?first=4&last=6", headers=bearer("viewer")).json()
     assert [(cell["partition"], cell["state"]) for cell in cells] == [(4, "consumable"), (5, "failed"), (6, "failed")]
 
@@ -524,6 +524,6 @@ def test_partitions_are_told_by_range(api, bearer, half_done):
         ("order/cells?first=0&last=1", 404, "no stage order. It has: customer, orders"),
     ],
 )
-def test_a_range_that_cannot_be_told_says_why(api, bearer, half_done, path, status, said):
+def test_a_range_that_cannot_be_listed_is_refused_with_the_reason(api, bearer, half_done, path, status, said):
     answer = api.get(f"{half_done.url}/stages/{path}", headers=bearer("viewer"))
     assert (answer.status_code, said in answer.json()["detail"]) == (status, True)

@@ -191,7 +191,7 @@ def test_twenty_runs_and_a_savepoint_leave_one_version_of_a_dag(tmp_path, monkey
     assert len(forms) == 1
 
 
-def test_a_form_takes_what_it_does_not_offer(bag):
+def test_a_form_accepts_values_that_it_does_not_offer(bag):
     params = bag.dags["shipping_priority"].params
     assert params.get_param("restore").schema["examples"] == ["latest"]
     assert [params.get_param(name).resolve() for name in ("restore", "interval")] == [None, None]

@@ -77,7 +77,7 @@ def test_airflow_reports_no_problem_with_plugins(api, bearer):
     assert api.get("/api/v2/plugins/importErrors", headers=bearer("admin")).json()["import_errors"] == []
 
 
-def test_every_route_of_the_api_asks_who_is_there(airflow_home):
+def test_every_route_of_the_api_needs_a_login(airflow_home):
     from fastapi.routing import APIRoute
 
     from stagehold.airflow.api import create_api

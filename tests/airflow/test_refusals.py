@@ -43,7 +43,7 @@ def switched_on(synced_airflow):
     switch(DAG, on=False)
 
 
-def test_our_own_route_is_told_in_its_own_words(airflow):
+def test_a_refusal_of_our_own_route_has_its_own_text(airflow):
     text = told(lambda: airflow("admin").backfill(DAG, WANTED))
     assert text.startswith(f"The backfill of {DAG} was not started, and nothing was changed")
     assert text.endswith(
@@ -63,12 +63,12 @@ def test_a_caller_a_request_and_a_dag_that_are_refused(airflow, role, dag, wante
     assert said in told(lambda: airflow(role).backfill(dag, {**WANTED, **wanted}))
 
 
-def test_a_run_that_is_not_there(airflow):
+def test_a_run_that_does_not_exist_is_refused_with_its_name(airflow):
     assert "(404 Not Found): The DagRun with dag_id" in told(lambda: airflow("admin").fail_run(DAG, "never"))
     assert "never" in told(lambda: airflow("admin").resume(DAG, "never"))
 
 
-def test_what_airflow_refuses_of_a_backfill_goes_through_our_route(airflow, switched_on, api, bearer):
+def test_airflows_refusal_of_a_backfill_is_passed_on_by_our_route(airflow, switched_on, api, bearer):
     """Another backfill of the DAG goes on."""
     from airflow.models.backfill import Backfill
     from airflow.utils.session import create_session

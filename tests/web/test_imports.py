@@ -26,7 +26,7 @@ def imported(module: Path) -> list[tuple[str, Path]]:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(WEB)))
-def test_what_a_module_imports_is_there_and_imported_once(module: Path) -> None:
+def test_a_module_imports_what_exists_and_imports_it_once(module: Path) -> None:
     names = imported(module)
     assert [name for name, count in Counter(name for name, _ in names).items() if count > 1] == []
     missing = [

@@ -39,7 +39,7 @@ def test_every_text_is_there_in_both_languages_with_the_same_facts():
     assert [key for key, text in english.items() if not text.strip() or not german[key].strip()] == []
 
 
-def test_pages_say_no_text_that_is_not_there_and_none_is_there_for_nothing():
+def test_pages_use_every_text_and_only_texts_that_exist():
     code = "\n".join(path.read_text(encoding="utf-8") for path in PAGES if path.parent.name != "texts")
     known, used = set(texts("en")), set(USED.findall(code))
     assert used - known == set()
@@ -105,7 +105,7 @@ def words_of(code: str) -> list[str]:
     return [word for words in shown for word in words]
 
 
-def test_no_page_says_anything_by_itself():
+def test_pages_have_no_texts_of_their_own():
     code = 'html`<${Box} title="Waive it" as="p">${{} && html`<b>more ${`of ${it}`}</b>`} rest <//>`'
     assert words_of(code) == ["more", "Waive it", "rest"]
     said = {path.name: words_of(path.read_text(encoding="utf-8")) for path in PAGES}

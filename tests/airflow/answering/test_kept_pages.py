@@ -39,12 +39,12 @@ class World:
             Event().wait(0.01)
 
 
-def test_what_is_quick_is_made_for_each_request():
+def test_a_page_that_is_made_quickly_is_made_for_each_request():
     world = World()
     assert [world.ask(), world.ask(), world.ask()] == [1, 2, 3]
 
 
-def test_what_takes_long_is_made_once_while_nothing_changes():
+def test_a_page_that_takes_long_is_made_once_while_nothing_changes():
     world = World(seconds=1)
     assert [world.ask(), world.ask(), world.ask()] == [1, 1, 1]
 
@@ -58,7 +58,7 @@ def test_nobody_waits_for_the_first_page_of_a_large_run():
     assert (world.ask(large=True), world.made) == (1, 1)
 
 
-def test_a_large_page_that_turned_out_to_be_quick_is_shown_to_whoever_asks_next():
+def test_a_large_page_that_was_made_quickly_is_shown_to_the_next_reader():
     world = World()
     assert world.ask(large=True) is None
     world.settle()
@@ -85,7 +85,7 @@ def test_a_run_that_writes_all_the_time_does_not_keep_us_busy_all_the_time():
     assert world.made == 1
 
 
-def test_after_a_while_it_is_made_anew_though_the_ledger_says_nothing():
+def test_after_a_while_a_page_is_made_anew_though_the_ledger_has_not_changed():
     """Files of the lake come and go unseen by it."""
     world = World(seconds=1)
     world.ask()
@@ -125,7 +125,7 @@ def test_only_so_many_bytes_of_pages_are_kept():
     assert 8_000 < kept.bytes < 10_000
 
 
-def test_who_may_make_one_page_at_a_time_has_the_others_wait():
+def test_where_one_page_is_made_at_a_time_the_others_wait():
     world = World(seconds=1)
     world.pages = KeptPages("pages", world.memory, lambda: world.now, at_once=1)
     world.go_on.clear()

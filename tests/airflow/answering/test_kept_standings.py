@@ -39,7 +39,7 @@ def done(kept: KeptStandings) -> list[int]:
     return [found[place][ORDERS].done for place in PLACES]
 
 
-def test_it_follows_the_ledger(ledger):
+def test_kept_standings_follow_the_ledger(ledger):
     kept = KeptStandings(ledger)
     assert done(kept) == [0, 0]
     write(ledger, "2026-11-01", 0)
@@ -49,7 +49,7 @@ def test_it_follows_the_ledger(ledger):
     assert done(kept) == [2, 1]
 
 
-def test_only_what_was_written_is_counted_again(ledger):
+def test_only_intervals_that_were_written_are_counted_again(ledger):
     kept, asked = KeptStandings(ledger), []
     counts = ledger.pipelines.counts
     ledger.pipelines.counts = lambda places, below: asked.append(places) or counts(places, below)
@@ -72,7 +72,7 @@ def test_a_pipeline_that_declares_something_else_is_counted_again(ledger):
     assert done(kept) == [1, 0]
 
 
-def test_what_there_is_no_room_for_is_counted_again(ledger):
+def test_standings_without_room_are_counted_again(ledger):
     memory = KeptMemory(1)
     kept = KeptStandings(ledger, memory)
     write(ledger, "2026-11-01", 0)

@@ -22,7 +22,7 @@ ROUTE = f"{API}/dags/shipping_priority/runs"
         ("GET", "/stagehold/static/nothing.js", "admin", 404),
     ],
 )
-def test_each_refusal_is_a_problem_document(api, bearer, method, path, role, status):
+def test_every_refusal_is_a_problem_document(api, bearer, method, path, role, status):
     answer = api.request(method, path, headers={**bearer(role), "Content-Type": "application/json"})
     said = answer.json()
     assert answer.headers["content-type"] == "application/problem+json"
@@ -31,12 +31,12 @@ def test_each_refusal_is_a_problem_document(api, bearer, method, path, role, sta
     assert said["detail"]
 
 
-def test_a_caller_without_a_name_is_refused_likewise(api):
+def test_a_refusal_of_a_caller_who_is_not_logged_in_is_a_problem_document(api):
     answer = api.get(f"{API}/openapi.json")
     assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
 
 
-def test_what_nobody_expected_is_told_without_its_text(synced_airflow, monkeypatch):
+def test_an_unexpected_error_is_answered_without_its_text(synced_airflow, monkeypatch):
     from fastapi.testclient import TestClient
 
     from stagehold.airflow.api import create_api

@@ -47,7 +47,7 @@ def in_state(state, map_index=-1):
     return instance(lambda name: {RUN: {name: state}}, map_index)
 
 
-def test_every_state_of_airflows_says_that_somebody_asked_or_that_nobody_did(asked_end):
+def test_every_state_of_airflow_tells_whether_somebody_asked_for_the_end(asked_end):
     from airflow.sdk import TaskInstanceState
 
     asked = {state.value for state in TaskInstanceState if asked_end(in_state(state.value))}

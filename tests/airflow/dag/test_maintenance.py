@@ -27,7 +27,7 @@ def ledger(tmp_path, monkeypatch):
         yield ledger
 
 
-def test_it_is_off_until_somebody_switches_it_on(dag):
+def test_the_maintenance_dag_is_paused_until_somebody_switches_it_on(dag):
     from airflow.models.dag import DagModel
     from airflow.utils.session import create_session
 
@@ -36,7 +36,7 @@ def test_it_is_off_until_somebody_switches_it_on(dag):
     assert (dag.schedule, dag.catchup, sorted(dag.task_ids)) == ("@daily", False, ["gc", "verify"])
 
 
-def test_its_tasks_run_the_commands(dag, ledger):
+def test_the_maintenance_tasks_run_the_commands(dag, ledger):
     assert ledger.name.endswith("ledger.db")
     assert dag.test(run_conf={"older_than": "12h", "sample": "1"}).state == "success"
     assert ledger.leases.get("maintenance").epoch == 1

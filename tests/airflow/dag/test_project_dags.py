@@ -80,7 +80,7 @@ def loaded(project: Path):
     return DagBag(project / "dags", bundle_path=project / "dags", safe_mode=True)
 
 
-def test_what_the_file_says_of_the_dag_is_what_airflow_has(synced_airflow, project):
+def test_airflow_has_the_settings_that_the_file_declares_for_the_dag(synced_airflow, project):
     bag = loaded(project)
     dag = bag.dags["small"]
     assert bag.import_errors == {}
@@ -90,7 +90,7 @@ def test_what_the_file_says_of_the_dag_is_what_airflow_has(synced_airflow, proje
     assert dag.owner == "others, team" or dag.owner == "team, others"
 
 
-def test_a_stages_word_counts_more_than_its_pipelines(synced_airflow, project):
+def test_a_setting_of_a_stage_counts_more_than_that_of_its_pipeline(synced_airflow, project):
     dag = loaded(project).dags["small"]
     first, second = dag.get_task("first").partial_kwargs, dag.get_task("second")
     assert {name: first[name] for name in ("owner", "pool", "pool_slots", "queue", "priority_weight", "executor")} == {
@@ -121,7 +121,7 @@ def test_callbacks_are_functions_of_the_project_imported_when_they_are_called(sy
     assert told == ["run", "task", "mapped"]
 
 
-def test_a_mapped_task_is_called_after_its_stage_and_partitions(synced_airflow, project):
+def test_a_mapped_task_is_named_by_its_stage_and_partitions(synced_airflow, project):
     assert loaded(project).dags["small"].get_task("first").map_index_template == "first [{{ share }}]"
 
 
@@ -151,7 +151,7 @@ def test_the_code_tab_follows_an_edit(synced_airflow, project):
     assert ("Takes some rows" in text, "pipeline: small" in text, "def tell" in text) == (True, True, False)
 
 
-def test_a_folder_of_pipelines_will_do_and_one_without_any_is_refused(synced_airflow, project):
+def test_a_folder_of_pipelines_is_accepted_and_an_empty_one_is_refused(synced_airflow, project):
     from stagehold.airflow.dag.project_dags import project_dags
     from stagehold.errors.request_errors import InvalidArgument
 

@@ -144,7 +144,7 @@ def test_both_kinds_of_restore_end_the_task_without_another_try(operator, runner
     assert runner.ran == []
 
 
-def test_a_task_is_given_what_masks_the_passwords_that_it_met(operator, runner, monkeypatch):
+def test_a_task_gets_the_function_that_masks_passwords(operator, runner, monkeypatch):
     from airflow.sdk import BaseHook
 
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://bob:correct-horse@warehouse/sales")
@@ -238,7 +238,7 @@ def test_progress_goes_to_the_task_log(noting, operator, runner):
     ]
 
 
-def test_an_error_comes_out_as_it_is_since_the_retry_policy_decides(operator, runner):
+def test_an_error_is_raised_unchanged_since_the_retry_policy_decides(operator, runner):
     runner.error = SparkUnavailable("nobody answers")
     with pytest.raises(SparkUnavailable):
         operator.execute(context())
@@ -311,7 +311,7 @@ def test_a_sigterm_behind_the_work_has_nothing_to_interrupt(operator, runner):
     [(1, 100, False), (2, 100, True), (9, 100, True), (3, 102, False), (4, 102, True)],
     ids=["first try", "retry", "late retry", "first after a clear", "retry after a clear"],
 )
-def test_a_try_that_nobody_asked_for_is_told_so(operator, runner, try_number, max_tries, again):
+def test_a_try_that_nobody_asked_for_knows_that(operator, runner, try_number, max_tries, again):
     operator.execute({**context(), "ti": SimpleNamespace(try_number=try_number, max_tries=max_tries)})
     assert runner.ran[0].again is again
 

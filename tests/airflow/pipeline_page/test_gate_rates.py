@@ -43,7 +43,7 @@ def tally(passed: bool, partitions: int, severity: Severity = CRITICAL, day: int
         pytest.param([tally(False, 2), tally(False, 1, WARNING)], 0, {"failed": 2, "warning": 1}, id="two severities"),
     ],
 )
-def test_what_partitions_of_an_interval_came_to(tallies, waived, expected):
+def test_rates_count_the_outcomes_of_partitions_by_interval(tallies, waived, expected):
     words = {(DAYS[1], "orders_1", "no nulls"): waived} if waived else {}
     ((one,),) = [stage.expectations for stage in gate_rates(PIPELINE, DAYS, tallies, words).stages]
     assert [(rate.interval, dict(rate.counts)) for rate in one.rates] == [(DAYS[1], expected)]
@@ -58,7 +58,7 @@ def test_intervals_come_in_their_order_and_one_that_was_not_judged_is_left_out()
     assert [rate.interval for rate in one.rates] == [DAYS[1]]
 
 
-def test_stages_have_their_names_and_expectations_the_severity_that_they_had_last():
+def test_rates_have_the_names_of_stages_and_the_last_severity_of_expectations():
     before, after = tally(False, 1, WARNING, day=0), tally(True, 1)
     told = gate_rates(PIPELINE, DAYS, [before, after, tally(True, 1, stage="gone")], {})
     assert [(stage.stage, stage.gate) for stage in told.stages] == [("orders", None)]

@@ -46,7 +46,7 @@ def test_a_dag_that_is_not_ours_has_none(api, bearer, synced_airflow, path):
     assert (answer.status_code, "is not a Stagehold pipeline" in answer.text) == (404, True)
 
 
-def test_checkpoints_are_counted_and_the_newest_comes_first(api, bearer, checkpointed):
+def test_checkpoints_are_counted_and_listed_newest_first(api, bearer, checkpointed):
     page = api.get(f"{DAG}/checkpoints?limit=3", headers=bearer("viewer")).json()
     told = [(one["number"], one["state"], one["acknowledged"], one["asked"]) for one in page["checkpoints"]]
     assert told == [(3, "in_progress", 0, 2), (2, "failed", 1, 2), (1, "completed", 2, 2)]
@@ -60,7 +60,7 @@ def test_checkpoints_are_counted_and_the_newest_comes_first(api, bearer, checkpo
     assert page["failed"]["failure"] == FAILURE
 
 
-def test_what_was_completed_is_summed_up(api, bearer, checkpointed):
+def test_completed_checkpoints_are_summed_up(api, bearer, checkpointed):
     summary = api.get(f"{DAG}/checkpoints", headers=bearer("viewer")).json()["summary"]
     assert summary["checkpoints"] >= 1
     written, full = summary["bytes_written"], summary["bytes_full"]  # of other tests' checkpoints, too
@@ -79,7 +79,7 @@ def test_a_percentile_is_one_of_the_values():
     assert {*spread([7.0]).model_dump().values()} == {7.0}
 
 
-def test_what_a_checkpoint_has_is_told_stage_by_stage(api, bearer, checkpointed):
+def test_the_contents_of_a_checkpoint_are_listed_by_stage(api, bearer, checkpointed):
     path = f"{DAG}/checkpoints/4?run={run_of(checkpointed)}"
     with Ledger.open(load_settings().ledger_url) as ledger:
         _, covers, _ = ledger.pipelines.changed(0, 0)
@@ -91,7 +91,7 @@ def test_what_a_checkpoint_has_is_told_stage_by_stage(api, bearer, checkpointed)
     assert "top_orders" not in held
 
 
-def test_the_next_page_goes_on_where_the_first_one_ends(api, bearer, checkpointed):
+def test_the_next_page_of_checkpoints_goes_on_where_the_first_one_ends(api, bearer, checkpointed):
     first, second = (
         api.get(f"{DAG}/checkpoints?limit=2&offset={offset}", headers=bearer("viewer")).json()["checkpoints"]
         for offset in (0, 2)
@@ -100,7 +100,7 @@ def test_the_next_page_goes_on_where_the_first_one_ends(api, bearer, checkpointe
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "offset=-1", "limit=a"])
-def test_a_page_is_bounded(api, bearer, synced_airflow, query):
+def test_a_page_of_checkpoints_has_a_greatest_length(api, bearer, synced_airflow, query):
     assert api.get(f"{DAG}/checkpoints?{query}", headers=bearer("viewer")).status_code == 422
 
 
@@ -111,7 +111,7 @@ def test_whoever_has_the_answer_is_told_so(api, bearer, checkpointed, path):
     assert api.get(f"{DAG}/{path}", headers=known).status_code == 304
 
 
-def test_a_checkpoint_tells_who_answered_region_by_region(api, bearer, checkpointed):
+def test_the_answers_to_a_checkpoint_are_listed_by_region(api, bearer, checkpointed):
     path = f"{DAG}/checkpoints/2?run={run_of(checkpointed)}"
     regions = api.get(path, headers=bearer("viewer")).json()["regions"]
     told = {one["region"]: (one["acknowledged"], one["asked"], one["answered_at"] is None) for one in regions}
@@ -128,7 +128,7 @@ def test_a_checkpoint_tells_who_answered_region_by_region(api, bearer, checkpoin
         ("customer_totals", "1?run={run}"),
     ],
 )
-def test_a_checkpoint_that_there_is_not_or_of_another_pipeline_is_not_found(api, bearer, checkpointed, dag_id, path):
+def test_a_checkpoint_that_does_not_exist_or_is_another_pipelines_is_not_found(api, bearer, checkpointed, dag_id, path):
     url = f"/stagehold/api/dags/{dag_id}/checkpoints/{path.format(run=run_of(checkpointed))}"
     answer = api.get(url, headers=bearer("admin"))
     assert (answer.status_code, "There is no checkpoint" in answer.json()["detail"]) == (404, True)
@@ -141,20 +141,20 @@ def rate_of(api, bearer, interval: str, expectation: str) -> dict[str, int]:
     return next(rate["counts"] for rate in one["rates"] if rate["interval"] == interval)
 
 
-def test_gate_rates_count_what_was_said_of_each_partition(api, bearer, refused_run):
+def test_gate_rates_count_the_verdict_on_each_partition(api, bearer, refused_run):
     observe(refused_run, "shipping_priority", "7", 0)
     assert rate_of(api, bearer, refused_run.run_id, NULLS) == {"failed": 5}
     assert rate_of(api, bearer, refused_run.run_id, RANGE) == {"failed": 1}
 
 
-def test_what_was_waived_is_told_apart(api, bearer, refused_run):
+def test_waived_partitions_are_counted_apart(api, bearer, refused_run):
     wish = {"stage": "shipping_priority", "expectation": NULLS, "partitions": [[3, 4]], "reason": "known"}
     api.post(f"{refused_run.url}/waive", headers=bearer("admin"), json=wish)
     assert rate_of(api, bearer, refused_run.run_id, NULLS) == {"failed": 3, "waived": 2}
 
 
 @pytest.mark.parametrize(("role", "may"), [("admin", True), ("op", True), ("user", True), ("viewer", False)])
-def test_a_reader_is_told_what_they_may_do_with_savepoints(api, bearer, half_done, role, may):
+def test_the_answer_says_what_its_reader_may_do_with_savepoints(api, bearer, half_done, role, may):
     from stagehold.airflow.pipeline_page import savepoint_routes
 
     told = api.get(f"{DAG}/savepoint-choices", headers=bearer(role)).json()

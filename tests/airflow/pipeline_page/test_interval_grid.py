@@ -113,7 +113,7 @@ def test_the_state_of_a_stage_follows_from_its_records_and_last_tries(found, tri
         (set(), AttemptState.SCHEDULED, StageStanding.RUNNING),
     ],
 )
-def test_whose_lease_is_over_was_lost_though_its_run_goes_on(leases, state, expected):
+def test_an_attempt_without_a_lease_is_lost_though_its_run_goes_on(leases, state, expected):
     assert cell_of([], [tries(state)], active=True, leases=frozenset(leases)).state is expected
 
 
@@ -126,7 +126,7 @@ def test_how_many_partitions_a_stage_has_is_not_guessed_where_each_interval_deci
     assert cell_of([], [], pipeline=auto).state is StageStanding.MISSING
 
 
-def test_a_cell_adds_up_and_tells_who_made_it():
+def test_a_cell_sums_up_its_partitions_and_names_the_runs_that_made_them():
     cell = cell_of(
         [figures(count=1, judged=1), figures(count=3, run=EARLIER, judged=3, refused=1)], [tries(FINISHED)], warned=2
     )
@@ -158,7 +158,7 @@ def test_dates_come_before_what_ran_and_the_newest_first():
     assert in_order(known) == expected
 
 
-def test_growth_has_a_value_for_each_interval_and_none_for_what_nobody_knows():
+def test_growth_has_a_value_for_each_interval_and_none_where_it_is_unknown():
     found = [
         figures(interval="2026-11-18"),
         figures(interval="2026-11-20", count=1),
@@ -189,7 +189,7 @@ def attempt(number, state, ended=None, failure=None):
     )
 
 
-def test_a_recovery_tells_what_failed_first_and_what_the_tries_that_failed_had_made():
+def test_a_recovery_names_the_first_failure_and_the_work_of_the_failed_tries():
     tried = [
         attempt(1, FAILED, 15, "gone"),
         attempt(2, FAILED, 25, "gone again"),
@@ -213,5 +213,5 @@ def test_a_process_that_died_is_known_when_the_next_try_begins():
     assert (one.failure, one.failed_at) == (LOST, START + timedelta(minutes=20))
 
 
-def test_what_failed_last_has_not_been_followed_by_anything():
+def test_a_last_failure_is_no_recovery():
     assert recoveries([[attempt(1, FINISHED, 15), attempt(2, FAILED, 25, "gone")]], {}).recoveries == ()

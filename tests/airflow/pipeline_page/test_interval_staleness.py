@@ -51,7 +51,7 @@ def test_nobody_waits_for_the_first_plan(api, bearer, empty, planned):
     assert planned().json()["looked_at"] == [GOOD]
 
 
-def test_what_was_made_from_another_source_is_stale_with_the_reason(empty, planned):
+def test_data_from_another_source_is_stale_with_the_reason(empty, planned):
     make_interval(STALE)
     write_orders_anew()
     make_interval(GOOD)
@@ -68,7 +68,7 @@ def test_what_was_made_from_another_source_is_stale_with_the_reason(empty, plann
     assert one["stages"][0]["reason"] == "its source changed"
 
 
-def test_intervals_before_one_are_told_for_the_page_of_them(empty, planned, api, bearer):
+def test_staleness_of_an_older_page_is_told_for_its_intervals(empty, planned, api, bearer):
     make_interval(STALE)
     write_orders_anew()
     make_interval(GOOD)
@@ -85,7 +85,7 @@ def test_whoever_has_the_answer_already_is_told_so(api, bearer, empty, planned, 
     assert api.get(API, headers=known).status_code == 304
 
 
-def test_of_large_intervals_so_many_are_planned_as_can_be_in_some_seconds(empty, planned, monkeypatch):
+def test_as_many_large_intervals_are_planned_as_some_seconds_allow(empty, planned, monkeypatch):
     monkeypatch.setattr(stale, "MOST_PARTITIONS", 100)
     for interval in (STALE, GOOD):
         make_interval(interval)

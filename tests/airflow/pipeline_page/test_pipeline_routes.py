@@ -115,7 +115,7 @@ def test_verdicts_of_gates_are_told_with_their_warnings(ledger, ask):
 
 
 @pytest.mark.parametrize(("state", "expected"), [("running", "running"), ("failed", "failed")])
-def test_whether_a_run_goes_on_is_airflows_to_say(ledger, ask, state, expected):
+def test_airflow_decides_whether_a_run_goes_on(ledger, ask, state, expected):
     """A process that was killed could not tell the ledger."""
     name = f"{state}__{time.time_ns()}"
     make_dag_run(PIPELINE, f"{name}__{day(0)}", {}, state)
@@ -164,20 +164,20 @@ def four_days(ledger):
         ({"first": day(4)}, []),
     ],
 )
-def test_intervals_are_sorted_out_over_all_pages(four_days, ask, query, expected):
+def test_intervals_are_filtered_over_all_pages(four_days, ask, query, expected):
     page = ask("intervals", **query)
     assert [row["interval"] for row in page["intervals"]] == [day(number) for number in expected]
     assert page["total"] == 4
 
 
-def test_what_is_on_no_page_is_counted(four_days, ask):
+def test_intervals_on_other_pages_are_counted(four_days, ask):
     page = ask("intervals", limit=1, look="failed")
     assert (page["looks"], page["following"]) == ({"all": 4, "failed": 2, "needed": 3}, day(3))
     assert ask("intervals", last=day(1))["looks"] == {"all": 2, "failed": 1, "needed": 1}
 
 
 @pytest.mark.parametrize("query", [{"look": "green"}, {"first": "yesterday"}, {"last": "2026-13-01"}])
-def test_a_question_about_intervals_that_cannot_be_meant_is_refused(api, bearer, ledger, query):
+def test_a_query_for_intervals_that_makes_no_sense_is_refused(api, bearer, ledger, query):
     assert api.get(f"{API}/intervals", headers=bearer("viewer"), params=query).status_code == 422
 
 
@@ -189,18 +189,18 @@ def test_two_intervals_are_compared_stage_by_stage(four_days, ask):
     assert told["orders"]["one"]["rows"] == told["orders"]["other"]["rows"] > 0
 
 
-def test_an_interval_that_nobody_knows_cannot_be_compared(api, bearer, four_days):
+def test_an_unknown_interval_cannot_be_compared(api, bearer, four_days):
     asked = {"one": day(0), "other": "1999-01-01"}
     answer = api.get(f"{API}/comparison", headers=bearer("viewer"), params=asked)
     assert (answer.status_code, "1999-01-01" in answer.json()["detail"]) == (404, True)
 
 
-def test_a_page_behind_an_interval_that_nobody_knows_is_refused(api, bearer, ledger):
+def test_a_page_behind_an_unknown_interval_is_refused(api, bearer, ledger):
     answer = api.get(f"{API}/intervals", headers=bearer("viewer"), params={"before": "1999-01-01"})
     assert (answer.status_code, "1999-01-01" in answer.json()["detail"]) == (404, True)
 
 
-def test_growth_is_told_oldest_first(ledger, ask):
+def test_growth_is_listed_oldest_first(ledger, ask):
     make_whole(ledger, day(1), size=3.0)
     make_whole(ledger, day(0))
     history = ask("history")
@@ -214,7 +214,7 @@ def test_growth_is_told_oldest_first(ledger, ask):
     )
 
 
-def test_a_recovery_tells_what_was_not_computed_again(ledger, ask):
+def test_a_recovery_names_the_partitions_that_were_not_computed_again(ledger, ask):
     run = make_failed(ledger, day(0), "orders_by_customer", 5).begin()
     run.attempt("orders_by_customer", range(5, SPLITS))
     run.end()
@@ -246,7 +246,7 @@ def run_id(number, name="scheduled"):
     return f"{PIPELINE}/{name}__{day(number)}"
 
 
-def test_each_run_says_of_each_stage_what_it_did_and_what_that_spared(five_runs, ask):
+def test_the_matrix_has_the_work_of_each_run_on_each_stage_and_the_work_it_saved(five_runs, ask):
     page = ask("run-matrix")
     squares = squares_of(page)
     assert list(squares) == [run_id(2, "again"), run_id(2), run_id(1), run_id(0, "backfill"), run_id(0)]
@@ -281,7 +281,7 @@ def test_each_run_says_of_each_stage_what_it_did_and_what_that_spared(five_runs,
         ({"outcome": "held"}, []),
     ],
 )
-def test_runs_are_sorted_out_on_the_server(five_runs, ask, query, expected):
+def test_runs_are_filtered_on_the_server(five_runs, ask, query, expected):
     assert list(squares_of(ask("run-matrix", **query))) == expected
 
 
@@ -305,7 +305,7 @@ def test_runs_are_turned_page_by_page(five_runs, ask):
         ({"before": "never"}, 404, "never"),
     ],
 )
-def test_a_question_about_runs_that_cannot_be_meant_is_refused(api, bearer, five_runs, query, status, told):
+def test_a_query_for_runs_that_makes_no_sense_is_refused(api, bearer, five_runs, query, status, told):
     answer = api.get(f"{API}/run-matrix", headers=bearer("viewer"), params=query)
     assert (answer.status_code, told in answer.text) == (status, True)
 
@@ -320,7 +320,7 @@ def test_whoever_has_the_answer_as_it_is_is_told_so(api, bearer, ledger, path):
     assert api.get(f"{API}/{path}", headers=known).status_code == 200
 
 
-def test_a_hundred_thousand_partitions_and_a_thousand_intervals_are_told_briefly(api, bearer, ledger, monkeypatch):
+def test_a_hundred_thousand_partitions_and_a_thousand_intervals_have_a_small_answer(api, bearer, ledger, monkeypatch):
     monkeypatch.setattr(keeping, "QUICK_SECONDS", 0)
     make_many_runs(day(number) for number in range(990))
     for number in range(990, 999):
@@ -362,7 +362,7 @@ def test_nobody_pins_without_logging_in_or_from_another_site(ledger, api, bearer
     assert ledger.pins.holding(PIPELINE) == {}
 
 
-def test_an_interval_is_pinned_and_let_go_by_name_with_why(ledger, api, ask, bearer):
+def test_an_interval_is_pinned_and_unpinned_with_a_name_and_a_reason(ledger, api, ask, bearer):
     for number in (0, 1):
         make_whole(ledger, day(number))
     answer = pinned(api, bearer("op"), day(0), day(1), why=" the audit ").json()
@@ -383,9 +383,7 @@ def test_an_interval_is_pinned_and_let_go_by_name_with_why(ledger, api, ask, bea
         ((day(0),), {"until": "tomorrow"}, 422, ""),
     ],
 )
-def test_what_cannot_be_pinned_or_let_go_is_refused_and_nothing_is(
-    ledger, api, bearer, intervals, wanted, status, told
-):
+def test_if_one_interval_cannot_be_pinned_or_unpinned_none_is(ledger, api, bearer, intervals, wanted, status, told):
     make_whole(ledger, day(0))
     answer = pinned(api, bearer("admin"), *intervals, **wanted)
     assert (answer.status_code, told in answer.text) == (status, True)

@@ -63,13 +63,13 @@ ROLES = [("admin", True), ("op", True), ("user", True), ("viewer", False), (None
 
 
 @pytest.mark.parametrize(("role", "may"), ROLES)
-def test_making_one_needs_the_right_to_resume(api, bearer, half_done, name, role, may):
+def test_making_a_savepoint_needs_the_right_to_resume(api, bearer, half_done, name, role, may):
     assert make(api, bearer(role), half_done, name).status_code == (201 if may else 403)
     assert (savepoints().find(name) is not None) == may
 
 
 @pytest.mark.parametrize(("role", "may"), [(role, may and role != "user") for role, may in ROLES])
-def test_throwing_one_away_needs_a_right_of_its_own(api, bearer, saved, name, role, may):
+def test_deleting_a_savepoint_needs_a_right_of_its_own(api, bearer, saved, name, role, may):
     assert dispose(api, bearer(role), name).status_code == (200 if may else 403)
     assert (savepoints().find(name) is None) == may
 
@@ -96,7 +96,7 @@ def test_another_site_changes_nothing(api, bearer, saved, name, headers, refused
     assert not savepoints().find("other")
 
 
-def test_from_making_one_to_throwing_it_away(api, bearer, half_done, name):
+def test_a_savepoint_is_made_shown_and_deleted(api, bearer, half_done, name):
     made = make(api, bearer("user"), half_done, name, reason="before the fix").json()
     line = made["savepoint"]
     assert (made["state"], made["requested_by"], made["failure"]) == ("made", "user user", None)
@@ -147,7 +147,7 @@ def test_a_run_that_has_ended_cannot_be_stopped(api, bearer, half_done, name):
 
 
 @pytest.mark.parametrize("run_id", ["never", "../other/run"])
-def test_a_run_that_there_is_not_has_none(api, bearer, name, run_id):
+def test_a_run_that_does_not_exist_has_no_savepoint(api, bearer, name, run_id):
     answer = make(api, bearer("admin"), HalfDone("shipping_priority", run_id), name)
     assert (answer.status_code, "There is no run" in answer.json()["detail"]) == (404, True)
 
@@ -164,7 +164,7 @@ def test_a_savepoint_of_another_pipeline_is_out_of_reach(api, bearer, half_done,
     savepoints().remove(theirs)
 
 
-def test_a_dag_that_does_not_exist_or_is_not_ours_has_none(api, bearer):
+def test_a_dag_that_does_not_exist_or_is_not_ours_has_no_savepoints(api, bearer):
     for dag_id in ("never", "stagehold_maintenance"):
         answer = api.get(f"/stagehold/api/dags/{dag_id}/savepoints", headers=bearer("admin"))
         assert (answer.status_code, "is not a Stagehold pipeline" in answer.text) == (404, True)
@@ -187,7 +187,7 @@ def slow(monkeypatch):
     go_on.set()
 
 
-def test_one_that_takes_long_is_promised_and_its_state_is_told(api, bearer, half_done, name, slow):
+def test_a_savepoint_that_takes_long_is_answered_with_202_and_a_status(api, bearer, half_done, name, slow):
     promised = make(api, bearer("admin"), half_done, name)
     assert (promised.status_code, promised.json()["state"], promised.json()["savepoint"]) == (202, "pending", None)
     status = f"{DAG}/savepoint_requests/{name}"

@@ -109,17 +109,17 @@ def test_a_group_tells_what_was_seen_first_by_which_suite_and_whose_word_it_has(
     assert (one.waiver.reason, one.waiver.until) == ("known since March", None)
 
 
-def test_what_a_gate_saw_may_have_been_forgotten():
+def test_a_gate_failure_may_lack_the_observed_value():
     (one,) = gate_failures("joined", "gate", [refused(0, NULLS)], [], [])
     assert (one.suite, one.observed) == ("gate", "")
 
 
-def test_of_a_record_that_does_not_say_why_it_is_blocked_the_results_do():
+def test_if_a_blocked_record_has_no_reason_the_results_have_it():
     (one,) = gate_failures("joined", "gate", [refused(0)], [gate_result(0, passed=False)], [])
     assert (one.expectation, one.standing) == (NULLS, RefusalStanding.BLOCKED)
 
 
-def test_what_is_computed_anew_anyway_stands_apart():
+def test_partitions_that_are_computed_anew_anyway_are_a_group_of_their_own():
     records = [refused(0, NULLS), refused(1, NULLS)]
     found = gate_failures("joined", "joined", records, [], [waiver(1)], outdated={1})
     assert [(one.standing, one.partitions) for one in found] == [
@@ -133,7 +133,7 @@ ENDED = waiver(0, until=LATER)
 TAKEN_BACK = waiver(0, waived_by="bea", reason="a mistake", recorded_at=LATER, until=LATER)
 
 
-def test_who_let_it_through_is_named_when_the_word_has_ended():
+def test_an_ended_waiver_is_named():
     """Bea's word ended when she said it, so that it takes back Ann's."""
     published = refused(0, NULLS, state=CONSUMABLE)
     found = gate_failures("joined", "joined", [published], [], [], past=[waiver(0), TAKEN_BACK, waiver(1)])
@@ -146,7 +146,7 @@ def test_who_let_it_through_is_named_when_the_word_has_ended():
     ]
 
 
-def test_what_was_said_of_many_partitions_at_once_is_one_word_and_words_of_other_data_are_none():
+def test_a_waiver_of_many_partitions_is_one_and_waivers_of_other_data_are_left_out():
     data = [refused(number, NULLS) for number in range(3)] + [refused(3, ROWS), refused(4, NULLS, fingerprint="anew")]
     held = [waiver(number, recorded_at=LATER) for number in (0, 1)]
     said = [*held, ENDED, waiver(3), waiver(4)]

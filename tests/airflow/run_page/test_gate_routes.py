@@ -166,7 +166,7 @@ def test_a_resume_is_possible_as_soon_as_there_is_something_to_publish(api, bear
     assert ([one["task_id"] for one in allowed["cleared"]], allowed["judge"]) == (["shipping_priority"], 2)
 
 
-def test_a_waiver_is_taken_back(api, bearer, refused_run):
+def test_a_waiver_can_be_taken_back(api, bearer, refused_run):
     post(api, bearer("admin"), refused_run)
     assert (
         post(api, bearer("user"), refused_run, end=True, reason="I was wrong", partitions=[[4, 4]]).status_code == 200
@@ -226,18 +226,18 @@ def test_after_a_waiver_was_used_all_still_name_who_why_and_until_when(api, bear
         ({"expectation": "expect_", "partitions": [[7, 7]]}, 409, "more than one expectation may be meant"),
     ],
 )
-def test_what_cannot_be_waived_says_why(api, bearer, refused_run, changes, code, said):
+def test_a_refused_waiver_has_a_reason(api, bearer, refused_run, changes, code, said):
     answer = post(api, bearer("admin"), refused_run, **changes)
     assert (answer.status_code, said in answer.text) == (code, True), answer.text
     assert words(refused_run) == ()
 
 
-def test_a_run_that_there_is_not_waives_nothing(api, bearer):
+def test_nothing_can_be_waived_in_a_run_that_does_not_exist(api, bearer):
     answer = post(api, bearer("admin"), HalfDone("shipping_priority", "never"))
     assert (answer.status_code, "There is no run" in answer.text) == (404, True)
 
 
-def test_verdicts_are_told_in_ranges_with_what_is_waived_and_samples(api, bearer, refused_run):
+def test_verdicts_are_listed_by_ranges_with_waivers_and_samples(api, bearer, refused_run):
     post(api, bearer("admin"), refused_run)
     told = api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()
     (stage,) = told["stages"]
@@ -252,7 +252,7 @@ def test_verdicts_are_told_in_ranges_with_what_is_waived_and_samples(api, bearer
     assert (between["expectation"], between["judged"], between["numeric"]) == (RANGE, 1, False)
 
 
-def test_history_is_that_of_earlier_intervals_and_none_that_come_later(api, bearer, refused_run):
+def test_the_history_of_an_expectation_has_earlier_intervals_and_no_later_ones(api, bearer, refused_run):
     """Made runs have intervals that are no dates: when a run of them began tells their order."""
     for before, value in ((1, "10.5"), (0, "12"), (-1, "99")):
         observe(refused_run, STAGE, value, before)
@@ -265,12 +265,12 @@ def test_history_is_that_of_earlier_intervals_and_none_that_come_later(api, bear
 
 
 @pytest.mark.parametrize("path", READS)
-def test_of_a_run_that_there_is_not_nothing_is_told(api, bearer, path):
+def test_a_run_that_does_not_exist_has_no_verdicts(api, bearer, path):
     answer = api.get(f"/stagehold/api/dags/shipping_priority/runs/never/{path}", headers=bearer("admin"))
     assert (answer.status_code, "There is no run" in answer.text) == (404, True)
 
 
-def test_a_stage_that_there_is_not_has_no_history(api, bearer, refused_run):
+def test_a_stage_that_does_not_exist_has_no_history(api, bearer, refused_run):
     wanted = {"stage": "nowhere", "expectation": NULLS}
     answer = api.get(f"{refused_run.url}/gates/history", headers=bearer("admin"), params=wanted)
     assert (answer.status_code, "There is no stage of" in answer.text) == (404, True)
@@ -313,7 +313,7 @@ def test_pages_are_served_as_they_were_written_and_can_do_nothing(api, bearer, r
         "",
     ],
 )
-def test_nothing_but_pages_is_served(api, bearer, refused_run, path):
+def test_only_pages_are_served(api, bearer, refused_run, path):
     write_pages(refused_run)
     root = files_at(docs_uri(load_settings().lake_uri, refused_run.dag_id, ""))
     root.create("secret.html", b"secret")
@@ -325,7 +325,9 @@ def test_nothing_but_pages_is_served(api, bearer, refused_run, path):
 
 
 @pytest.mark.parametrize(("role", "code"), [("admin", 200), ("op", 200), ("user", 200), ("viewer", 403), (None, 403)])
-def test_pages_are_made_by_who_may_change_the_run_and_read_by_who_may_see_it(api, bearer, refused_run, role, code):
+def test_making_pages_needs_the_right_to_change_the_run_and_reading_them_the_right_to_see_it(
+    api, bearer, refused_run, role, code
+):
     answer = api.post(f"{refused_run.url}/gates/docs", headers=bearer(role), json={})
     assert answer.status_code == code, answer.text
     there = api.get(f"{refused_run.url}/docs/index.html", headers=bearer("viewer"))
@@ -338,7 +340,9 @@ def test_pages_are_made_by_who_may_change_the_run_and_read_by_who_may_see_it(api
         assert api.get(f"{refused_run.url}/gates", headers=bearer("viewer")).json()["docs"] is True
 
 
-def test_pages_are_not_made_twice_at_once_nor_for_another_site_nor_of_nothing(api, bearer, refused_run, half_done):
+def test_pages_are_not_made_twice_at_once_nor_for_another_site_nor_without_verdicts(
+    api, bearer, refused_run, half_done
+):
     headers = bearer("admin")
     with Ledger.open(load_settings().ledger_url) as ledger:
         lease = ledger.leases.acquire(f"docs of {refused_run.dag_id}/{refused_run.run_id}", "ann", 60)
@@ -359,7 +363,7 @@ def test_why_pages_could_not_be_made_is_told(api, bearer, refused_run, monkeypat
     assert (answer.status_code, "OSError: the lake is full" in answer.text) == (409, True)
 
 
-def test_whom_nobody_could_tell_of_the_run_is_said_on_its_page(api, bearer, refused_run):
+def test_reports_that_could_not_be_sent_are_on_the_page_of_the_run(api, bearer, refused_run):
     with Ledger.open(load_settings().ledger_url) as ledger:
         found = [
             untold("OpenLineage, of orders", TimeoutError("no answer from https://bob:pw@lineage.example/api?k=v"))

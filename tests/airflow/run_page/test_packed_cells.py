@@ -43,13 +43,13 @@ CELLS = tuple(map(cell, range(2 * OF_A_PART + 500)))
         (9_000, 9_001),
     ],
 )
-def test_a_range_is_what_it_was(first, last):
+def test_unpacked_cells_are_the_same(first, last):
     assert PackedCells(CELLS).between(first, last) == CELLS[first : last + 1]
 
 
-def test_nothing_is_packed_as_nothing():
+def test_a_stage_without_cells_can_be_packed():
     assert PackedCells(()).between(0, 10) == ()
 
 
-def test_it_takes_a_twentieth_of_the_memory():
+def test_packed_cells_take_a_twentieth_of_the_memory():
     assert bytes_of(PackedCells(CELLS)) < bytes_of(CELLS) / 20

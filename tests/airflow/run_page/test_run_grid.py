@@ -156,7 +156,7 @@ def test_an_attempt_that_waits_for_its_lease_has_nothing_in_hand():
     assert cell.state is CellState.WAITING
 
 
-def test_who_failed_before_an_attempt_began_has_failed_too():
+def test_a_task_that_failed_before_its_attempt_began_has_failed():
     """As one whom the restart strategy refused, after an attempt that had been killed."""
     killed = replace(attempt(1, AttemptState.FAILED, "killed"), started_at=NOW - timedelta(minutes=1))
     refused = replace(attempt(0, AttemptState.FAILED, "not again"), epoch=UNBEGUN)
@@ -203,13 +203,13 @@ def test_a_run_that_was_marked_as_a_success_is_not_whole():
     assert not grid.whole
 
 
-def test_what_would_run_again_is_whole_and_what_is_gone_is_not():
+def test_a_run_is_whole_if_partitions_would_run_again_and_not_if_data_is_gone():
     stale, gone = (run_grid(facts([REUSE, one], [record(0), record(1)], "success")) for one in (RUN_IT, HEAL))
     assert (stale.whole, stale.headline) == (True, "Success: 1 of 2 partitions are consumable, 1 more will run again")
     assert (gone.whole, gone.headline) == (False, "Success, but not whole: 1 of 2 partitions are consumable")
 
 
-def test_what_was_released_is_done_and_told():
+def test_released_partitions_count_as_done():
     grid = run_grid(facts([REUSE, REUSE], [record(0), record(1, PartitionState.RELEASED)], "success"))
     assert (grid.consumable, grid.released, grid.partitions) == (1, 1, 2)
     assert grid.headline == "Success, but not whole: 1 of 2 partitions are consumable, 1 released"
@@ -359,7 +359,7 @@ def test_of_an_output_in_its_stored_form_what_nobody_needs_does_not_count():
     assert (grid.consumable, grid.partitions) == (1, 2)
 
 
-def test_a_skewed_partition_says_so() -> None:
+def test_a_skewed_partition_says_how_much_larger_it_is() -> None:
     grid = run_grid(facts([REUSE] * 3, [record(0), record(1), record(2, rows=99)]))
     assert [cell.skew for cell in grid.stages[0].cells] == [None, None, "99 rows, 9.0 times the median of 11"]
 
@@ -372,7 +372,7 @@ def restored_facts(records: list[PartitionRecord], **changes: Any) -> RunFacts:
     return replace(given, dag_run=SimpleNamespace(**{**vars(given.dag_run), "request": request}))
 
 
-def test_what_is_still_in_the_checkpoint_is_shown_as_it_will_be():
+def test_partitions_that_are_still_in_the_checkpoint_are_shown_as_they_will_be():
     before = restored_facts([])
     theirs = [record(partition, run_id="theirs") for partition in range(2)]
     taken = tuple(replace(one, restored=True, record=theirs[one.partition]) for one in before.plan.decisions)
@@ -382,7 +382,7 @@ def test_what_is_still_in_the_checkpoint_is_shown_as_it_will_be():
     assert (grid.resume.reuse, grid.resume.restored) == (2, 2)
 
 
-def test_what_was_put_is_told_from_what_was_computed():
+def test_restored_partitions_are_told_from_computed_ones():
     worked = replace(attempt(3, AttemptState.FINISHED), attempt_id="attempt", restore="asked")
     shown = run_grid(restored_facts([record(0, wave=1), record(1, wave=2)], attempts=(worked,)))
     (stage,) = shown.stages

@@ -30,7 +30,7 @@ REPORT = RunReport(
 )
 
 
-def test_changes_and_events_are_told_in_the_order_of_time():
+def test_changes_and_events_are_in_the_order_of_time():
     told = run_history(REPORT, [])
     assert told.lines == (
         HistoryLine(at=NOW, of="run", text="created"),
@@ -41,7 +41,7 @@ def test_changes_and_events_are_told_in_the_order_of_time():
     assert (told.earlier, told.archived) == (0, False)
 
 
-def test_of_a_long_history_the_newest_is_shown():
+def test_a_long_history_shows_its_newest_lines():
     events = tuple(Event(RUN, "finished", str(number), "", LATER) for number in range(MOST_LINES))
     told = run_history(replace(REPORT, events=events), [], archived=True)
     assert (len(told.lines), told.earlier, told.lines[-1].of) == (MOST_LINES, 3, str(MOST_LINES - 1))

@@ -45,12 +45,12 @@ def result(partition: int, passed: bool = True, expectation: str = NULLS, **fact
         (False, INFO, False, "info"),
     ],
 )
-def test_a_verdict_comes_to_one_word(passed, severity, waived, outcome):
+def test_a_verdict_has_one_outcome(passed, severity, waived, outcome):
     words = waived_in([record(3, refused=(NULLS,))], [waiver(3)]) if waived else {}
     assert outcome_of(result(3, passed, severity=severity), words) == outcome
 
 
-def test_a_word_of_other_data_waives_nothing():
+def test_a_waiver_of_other_data_waives_nothing():
     blocked = record(3, state=PartitionState.BLOCKED, refused=(NULLS,), fingerprint="other")
     assert waived_in([blocked], [waiver(3)]) == {}
 
@@ -91,7 +91,7 @@ def test_partitions_of_one_outcome_are_one_group(results, expected):
     assert told(results) == expected
 
 
-def test_a_few_samples_are_told_of_what_failed():
+def test_an_unmet_expectation_has_a_few_samples():
     many = json.dumps({"partial_unexpected_list": ["x" * 500, *range(50)]})
     (one,) = stage_verdicts("joined", "gate", 9, [result(n, False, result=many) for n in range(9)], {}).expectations
     (group,) = one.outcomes
@@ -100,7 +100,7 @@ def test_a_few_samples_are_told_of_what_failed():
     assert (len(values), len(values[0]), values[1]) == (MOST_VALUES, 80, "0")
 
 
-def test_rows_are_told_by_column_if_the_verdict_has_them():
+def test_a_sample_has_rows_by_column_if_the_verdict_has_them():
     rows = [{"id": n, "note": "x" * 500} for n in range(50)]
     seen = json.dumps({"partial_unexpected_list": [1], "partial_unexpected_index_list": rows})
     (one,) = stage_verdicts("joined", "gate", 9, [result(0, False, result=seen)], {}).expectations
@@ -131,7 +131,7 @@ def test_results_need_not_have_samples(text):
         (7, 7.0),
     ],
 )
-def test_only_numbers_make_a_line(observed, number):
+def test_only_numbers_have_a_history(observed, number):
     assert number_in(observed) == number
 
 
@@ -148,7 +148,7 @@ def known(*intervals: str) -> list[tuple[str, Any]]:
         ([f"2024-01-{day:02}" for day in range(1, 31)], "2024-01-30", tuple(f"2024-01-{day}" for day in range(17, 31))),
     ],
 )
-def test_history_ends_with_the_own_interval(intervals, own, expected):
+def test_a_history_ends_with_the_runs_own_interval(intervals, own, expected):
     assert last_intervals(known(*intervals), own, None) == expected
     assert len(expected) <= MOST_INTERVALS
 
@@ -160,7 +160,7 @@ def seen(interval: str, partition: int, observed: str, *, passed: bool = True, *
     )
 
 
-def test_an_interval_is_one_point_with_its_own_bounds():
+def test_an_interval_is_one_point_with_its_bounds_at_that_time():
     results = [
         seen("b", 0, "10", min_value=1, max_value=20),
         seen("b", 1, "14", min_value=1, max_value=20),
@@ -177,7 +177,7 @@ def test_an_interval_is_one_point_with_its_own_bounds():
     ]
 
 
-def test_bounds_need_not_be_numbers_or_known():
+def test_bounds_may_be_unknown_or_no_numbers():
     results = [replace(seen("a", 0, "5", min_value="2024-01-01"), configuration=text) for text in ("", "{}")]
     assert [(one.least, one.most) for some in results for one in observed_points(["a"], [some])] == [(None, None)] * 2
     (dated,) = observed_points(["a"], [seen("a", 0, "5", min_value="2024-01-01")])

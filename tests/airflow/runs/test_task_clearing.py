@@ -136,7 +136,7 @@ def test_a_share_is_named_with_its_partitions():
     assert [(task.name, task.reason) for task in chosen] == [("b[2-3]", "runs 1 of 2 partitions: because r")]
 
 
-def test_tasks_without_a_region_in_the_pipeline_are_left_alone():
+def test_tasks_that_are_not_ours_are_left_alone():
     decided = plan(a="r")
     regions = [Region("a", ("a",), ())]
     tasks = [DagTask("old", "a stage that was removed", "failed"), DagTask("a", "a", "failed")]
@@ -151,11 +151,11 @@ def test_a_run_that_goes_on_is_not_resumed(state):
         cleared("s", plan(a="r"), run_state=state)
 
 
-def test_nothing_to_do_is_said_as_such():
+def test_a_resume_with_nothing_to_do_is_refused_with_the_reason():
     with pytest.raises(NothingToResume, match="all 2 partitions are consumable"):
         cleared("s", plan(a="=="), run_state="success")
 
 
-def test_a_gate_that_still_says_no_is_named_and_what_waits_for_it_is_not():
+def test_a_resume_names_the_partitions_that_are_blocked_and_not_those_that_wait_for_them():
     with pytest.raises(NothingToResume, match=r"a gate blocked a\[1\], and nothing"):
         cleared("fu", plan(a="=b", b="BB"), others="u")

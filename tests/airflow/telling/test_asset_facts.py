@@ -18,7 +18,7 @@ from stagehold.spec.pipeline import Stage  # noqa: E402
 
 
 @pytest.mark.parametrize(("recorded", "whole"), [(12, False), (16, True)])
-def test_partitions_are_those_that_are_declared(recorded, whole):
+def test_an_asset_event_counts_the_declared_partitions(recorded, whole):
     records = tuple(map(record, range(recorded)))
     stage = Stage(name="joined", job="m:f", partitions=16, max_parallelism=128)
     standing = Standing.of(DeclaredStage("joined", 16, result=True), {PartitionState.CONSUMABLE: recorded})

@@ -53,12 +53,12 @@ def told(*attempts: Attempt) -> dict[str, int | None]:
         ([tried("a1", 0, 1), tried("b1", 0, 2), tried("a2", 3, 4), tried("b2", 5, 6)], {"a": 2, "b": 4}),
     ],
 )
-def test_the_task_that_ends_last_tells_of_all_since_it_was_so_before(attempts, expected):
+def test_the_task_that_ends_last_reports_all_work_since_the_region_was_complete_before(attempts, expected):
     assert told(*attempts) == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=1, max_size=6))
-def test_of_tasks_that_all_start_before_any_ends_exactly_one_tells(times):
+def test_of_tasks_that_all_start_before_any_ends_exactly_one_reports(times):
     names = [chr(ord("a") + place) for place in range(len(times))]
     attempts = [tried(f"{name}1", begin, 6 + length) for name, (begin, length) in zip(names, times, strict=True)]
     assert sum(completion_by(name, attempts, names) is not None for name in names) == 1

@@ -69,7 +69,7 @@ def verdict(partition: int, severity: Severity, minutes: int, *, passed: bool) -
     return GateResult(CELL, partition, "a", "totals", "e", passed, "", at, severity)
 
 
-def test_what_a_try_did_is_sent_with_pipeline_and_stage(statsd):
+def test_metrics_of_a_try_have_its_pipeline_and_stage(statsd):
     from stagehold.airflow.telling.emitted_metrics import send_work
 
     computed = (record(0, 1, "a"), record(1, 1, "a"), record(2, 2, "a"))
@@ -91,7 +91,7 @@ def test_what_a_try_did_is_sent_with_pipeline_and_stage(statsd):
     }
 
 
-def test_the_age_of_a_checkpoint_is_that_of_the_newest_one_that_was_completed(statsd):
+def test_the_age_of_a_checkpoint_is_that_of_the_newest_completed_one(statsd):
     from stagehold.airflow.telling.emitted_metrics import send_checkpoint_age
 
     states = (CheckpointState.COMPLETED, CheckpointState.COMPLETED, CheckpointState.FAILED)

@@ -54,13 +54,13 @@ def wrapped(error: Exception) -> Exception:
         (lambda: MemoryError(), "task totals[0-3]: MemoryError"),
     ],
 )
-def test_it_says_where_and_why_in_one_line(make, line):
+def test_the_last_line_says_where_and_why_a_task_failed(make, line):
     from stagehold.airflow.telling.failure_line import failure_line
 
     assert failure_line("totals[0-3]", make(), "http://tab") == f"Failed: {line} -- http://tab"
 
 
-def test_it_is_one_line_and_not_endless_whatever_the_error_says():
+def test_the_last_line_is_one_short_line_whatever_the_error_says():
     from stagehold.airflow.telling.failure_line import LONGEST_CAUSE, failure_line
 
     line = failure_line("totals", ValueError("x" * 10_000 + "\n" * 5), "http://tab")
@@ -68,7 +68,7 @@ def test_it_is_one_line_and_not_endless_whatever_the_error_says():
     assert len(line) < LONGEST_CAUSE + 60
 
 
-def test_the_trace_is_in_a_group_that_stays_open_and_what_is_no_failure_has_none():
+def test_a_trace_is_in_a_group_that_stays_open_and_other_errors_have_none():
     from stagehold.airflow.telling.failure_line import ending_in_one_line
 
     told, lines = [], []

@@ -45,7 +45,7 @@ def emitted(tmp_path: Path, *paths: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_a_computed_stage_is_one_event_with_what_gates_said_of_its_data(airflow_home, provider, tmp_path):
+def test_a_computed_stage_is_one_event_with_the_verdicts_on_its_data(airflow_home, provider, tmp_path):
     events = tmp_path / "events"
     transport = json.dumps({"type": "file", "log_file_path": str(events), "append": True})
     emitted(tmp_path, str(provider), AIRFLOW__OPENLINEAGE__TRANSPORT=transport)
@@ -70,7 +70,7 @@ def test_a_computed_stage_is_one_event_with_what_gates_said_of_its_data(airflow_
     assert (said[0]["actual"], said[0]["description"]) == ("12", "not met by partition(s) 1")
 
 
-def test_a_transport_that_fails_is_told_and_fails_nothing(airflow_home, provider, tmp_path):
+def test_a_transport_that_fails_is_on_record_and_fails_nothing(airflow_home, provider, tmp_path):
     with socket.socket() as nobody:  # who listens there
         nobody.bind(("127.0.0.1", 0))
         host = f"http://127.0.0.1:{nobody.getsockname()[1]}"

@@ -68,7 +68,7 @@ def news(hook: Hook, cause: str = "KeyError: 'x'", **facts: object) -> RunNews:
         ),
     ],
 )
-def test_a_message_says_what_there_is_to_know_and_ends_with_the_link(told, text):
+def test_a_message_has_all_facts_and_ends_with_the_link(told, text):
     assert told.message == f"{text} {LINK}"
 
 
@@ -93,7 +93,7 @@ def verdict(partition: int, expectation: str, severity: Severity, observed: str 
     return GateResult(cell, partition, "a", "totals", expectation, False, observed, NOW, severity)
 
 
-def test_a_gate_is_told_the_critical_first_and_each_expectation_once():
+def test_a_message_names_critical_expectations_first_and_each_once():
     said = [
         verdict(9, "few(rows)", Severity.WARNING, "12"),
         *(verdict(number, "not_null(price)", Severity.CRITICAL) for number in (3, 4, 5, 8)),

@@ -35,7 +35,7 @@ def test_templates_of_an_ordinary_notifier_find_the_message(airflow_home, tmp_pa
     assert (tmp_path / "notes").read_text() == f"{told.message}\n"
 
 
-def test_one_that_raises_is_logged_and_the_next_is_told_all_the_same(airflow_home, tmp_path, caplog):
+def test_a_notifier_that_raises_is_logged_and_the_next_is_called(airflow_home, tmp_path, caplog):
     from stagehold.airflow.telling.notifying import notify
 
     told = news(Hook.ON_FAILURE)
@@ -50,7 +50,7 @@ def test_one_that_raises_is_logged_and_the_next_is_told_all_the_same(airflow_hom
     assert "the pager is out of order" in caplog.text
 
 
-def test_others_hooks_are_not_called(airflow_home, tmp_path):
+def test_notifiers_of_other_hooks_are_not_called(airflow_home, tmp_path):
     from stagehold.airflow.telling.notifying import notify
 
     notify(declared(tmp_path, to_file(tmp_path / "notes")), news(Hook.ON_RESUME), {})
@@ -67,7 +67,7 @@ def test_others_hooks_are_not_called(airflow_home, tmp_path):
         ("at 'http://me:pw@host:80/p' it", "OSError: at 'http://host:80/...' it"),
     ],
 )
-def test_why_somebody_was_not_told_has_no_path_of_an_address(airflow_home, said, told):
+def test_the_reason_of_a_failed_report_has_no_path_of_an_address(airflow_home, said, told):
     from stagehold.airflow.telling.untold import untold
 
     assert untold("x", OSError(said)).why == told
@@ -96,7 +96,7 @@ def test_a_notifier_that_fails_when_a_run_has_failed_is_on_record_of_the_run(air
         ("sqlite:///{}/no/such/folder/ledger.db", "The ledger"),
     ],
 )
-def test_a_run_of_which_nothing_is_on_record_is_told_all_the_same(airflow_home, tmp_path, monkeypatch, ledger, cause):
+def test_a_failed_run_without_a_record_is_reported(airflow_home, tmp_path, monkeypatch, ledger, cause):
     from airflow.sdk import DAG
 
     from stagehold.airflow.telling.ends import failure_callback
@@ -119,7 +119,7 @@ def test_a_run_of_which_nothing_is_on_record_is_told_all_the_same(airflow_home, 
         ("nowhere.at_all:X", "'nowhere.at_all:X', which cannot be imported (ModuleNotFoundError"),
     ],
 )
-def test_a_class_that_is_of_no_use_is_named_with_file_field_and_line(airflow_home, tmp_path, notifier, text):
+def test_a_class_that_is_no_notifier_is_named_with_file_field_and_line(airflow_home, tmp_path, notifier, text):
     from stagehold.airflow.telling.notifying import notifier_class
 
     pipeline = declared(tmp_path, to_file(tmp_path / "a"), to_file(tmp_path / "b"))

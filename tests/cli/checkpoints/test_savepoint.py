@@ -38,7 +38,7 @@ def answer(run: PaperRun, *words: str) -> dict[str, Any]:
     return json.loads(result.stdout)
 
 
-def test_from_making_one_to_throwing_it_away(paper, tmp_path):
+def test_a_savepoint_is_made_shown_and_deleted(paper, tmp_path):
     assert "There are none." in call(paper, "list").stdout
     made = call(paper, "create", "--name", "kept", "--reason", "before the fix", "--by", "ann")
     assert made.stdout == f"savepoint kept is checkpoint 2 of run {RUN}\n"
