@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +42,7 @@ from stagehold.plan.split.regions import Region, stage_regions, stored_with
 from stagehold.run.planning.acceptance import acceptances_for, by_stage, verdicts_of, with_production
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import OnRecord, on_record
-from stagehold.run.planning.shared_facts import SharedFacts
+from stagehold.run.planning.shared_facts import SharedFacts, environment
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -53,10 +51,6 @@ from stagehold.spec.settings.source import SplitSize
 
 if TYPE_CHECKING:
     from stagehold.run.planning.snapshots import BeginsWith
-
-# Versions and session settings that can change a result. Cores, memory and ports cannot.
-RESULT_PACKAGES = ("pyspark", "delta-spark")
-SESSION_FACTS = ("time zone UTC", "ANSI on")
 
 
 @dataclass(frozen=True)
@@ -395,14 +389,6 @@ def _discarded(
 def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]]:
     by_id = ledger.restores.computed(request.restore) if request.restore and forced_stages(request) else {}
     return {stage.name: by_id[stage.id] for stage in request.pipeline.stages if stage.id in by_id}
-
-
-@cache
-def environment() -> str:
-    """Hash of everything around the code that can change a result; for a process that stays the same."""
-    packages = (f"{name}=={importlib.metadata.version(name)}" for name in RESULT_PACKAGES)
-    python = ".".join(platform.python_version_tuple()[:2])
-    return digest((*packages, f"python {python}", *SESSION_FACTS))
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:

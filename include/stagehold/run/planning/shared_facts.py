@@ -4,8 +4,11 @@ the files of sources of which each interval reads all, in one place, and the led
 
 from __future__ import annotations
 
+import importlib.metadata
+import platform
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from stagehold.code.stage_code import code_fingerprint
@@ -13,6 +16,7 @@ from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.keys.compute_key import digest
 from stagehold.plan.resume.situation import StageFacts
 from stagehold.run.planning.interval_records import IntervalRecords, read_records
 from stagehold.settings import Settings
@@ -20,6 +24,10 @@ from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.sources.declared_reads import declared_reads
 from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
+
+# Versions and session settings that can change a result. Cores, memory and ports cannot.
+RESULT_PACKAGES = ("pyspark", "delta-spark")
+SESSION_FACTS = ("time zone UTC", "ANSI on")
 
 
 class SharedFacts:
@@ -73,3 +81,11 @@ class SharedFacts:
     def _splits_of(self, stage: Stage, sources: Sources) -> tuple[str, ...]:
         lake = lake_root(self._settings.production.lake_uri)
         return tuple(split.below(lake).fingerprint for split in sources.of(stage).splits)
+
+
+@cache
+def environment() -> str:
+    """Hash of everything around the code that can change a result; for a process that stays the same."""
+    packages = (f"{name}=={importlib.metadata.version(name)}" for name in RESULT_PACKAGES)
+    python = ".".join(platform.python_version_tuple()[:2])
+    return digest((*packages, f"python {python}", *SESSION_FACTS))
