@@ -1,5 +1,5 @@
-"""Whether somebody asked Airflow for the end of a task that is told to end. Its state says so: while nobody did, the
-task is still running, or is Airflow's to try again.
+"""Whether somebody asked Airflow for the end of a task that is told to end. Its state tells: while nobody asked, the
+task is still running, or Airflow will try it again.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 from airflow.sdk import TaskInstanceState
 
-ASK_SECONDS = 2.0  # of the five after which Airflow kills
+ASK_SECONDS = 2.0  # of the five seconds after which Airflow kills the task
 
-# Each state that somebody's wish gives to a task that was running; a run that took longer than it may is skipped.
+# Each state that a running task gets when somebody asks for its end; a task is skipped if its run took too long.
 ASKED: Mapping[TaskInstanceState, str] = {
     TaskInstanceState.FAILED: "in Airflow, where its task was set to failed",
     TaskInstanceState.SUCCESS: "in Airflow, where its task was set to success",
@@ -25,8 +25,8 @@ DELETED = "in Airflow, where its task was deleted"
 
 
 def asked_end(task_instance: Any, patience: float = ASK_SECONDS) -> str | None:
-    """Who asked for the end of the task, in words; None if nobody did, or Airflow does not answer in time: then it is
-    itself in trouble, and told the task to end for that.
+    """Who asked for the end of the task, in words; None if nobody did, or Airflow does not answer in time. In that case
+    Airflow itself is in trouble, and told the task to end for that reason.
     """
     answer: Future[str | None] = Future()
     Thread(target=_ask, args=(task_instance, answer), daemon=True).start()

@@ -1,4 +1,4 @@
-"""What an Airflow run is called elsewhere: its interval, the id that the ledger knows it by, its tab's address."""
+"""The names of an Airflow run elsewhere: its interval, its id in the ledger, and the address of its tab."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def interval_of(
     schedule: str | None,
     by_hand: bool = False,
 ) -> str:
-    """The interval key: what the user asked for, else the partition key, else the start of the piece of time the run is
-    for.
+    """The interval key: what the user asked for, else the partition key, else the start of the run's data interval.
 
-    A run ``by_hand`` whose date is a day and no time of it (`airflow dags test DAG 2026-11-20`) is for that day, as the
-    schedule's own run of it is. A run without any date (triggered with none) is for the moment it was due, which a
-    clear does not change.
+    A run ``by_hand`` with a date that is a day without a time (`airflow dags test DAG 2026-11-20`) is for that day, as
+    the schedule's own run of it is. A run that was triggered without any date is for the moment when it was due, which
+    a clear does not change.
 
-    :raises InvalidInterval: what was asked for does not exist, or may be several intervals of the schedule.
+    :raises InvalidInterval: the interval that was asked for does not exist, or may mean several intervals of the
+        schedule.
     """
     if named := (asked or "").strip() or partition_key:
         return interval_key(named, schedule)
@@ -36,13 +36,15 @@ def interval_of(
 
 
 def ledger_run_id(dag_id: str, run_id: str) -> str:
-    """Airflow's run ids repeat across DAGs (two daily DAGs share every scheduled one), the ledger's must not."""
+    """The run's id in the ledger. Airflow's run ids repeat across DAGs (two daily DAGs share every scheduled one); the
+    ledger's must not.
+    """
     return f"{dag_id}/{run_id}"
 
 
 def run_tab(dag_id: str, run_id: str) -> str:
-    """The address of a run's Stagehold tab, which messages and logs end with."""
-    from airflow.sdk.configuration import conf  # so that the rest of this can be used where no Airflow is set up
+    """The address of a run's Stagehold tab, which stands at the end of messages and logs."""
+    from airflow.sdk.configuration import conf  # imported here, so that the rest can be used without an Airflow
 
     base = conf.get("api", "base_url", fallback="").rstrip("/")
     return f"{base}/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}/plugin/stagehold"

@@ -1,4 +1,4 @@
-"""Airflow's retries as the pipeline's restart strategy wants them."""
+"""Airflow's retries, as the pipeline's restart strategy decides them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stagehold.spec.settings.restart import RestartStrategy
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-# Airflow counts tries per task and forgets none, the strategies count per run and some forget; so this is only
-# Airflow's end of patience.
+# Airflow counts tries for each task and forgets none; the strategies count for each run, and some forget. So this is
+# only the number at which Airflow gives up.
 MOST_RETRIES = 100
 
 
@@ -30,10 +30,11 @@ def retry_arguments(pipeline: Pipeline) -> dict[str, Any]:
 
 
 class StrategyRetryPolicy(RetryPolicy):
-    """Does what was decided when the attempt recorded its failure: fails the task, or has it wait for the strategy's
-    delay.
+    """Carries out the decision that was recorded with the attempt's failure: it fails the task, or has it wait for the
+    strategy's delay.
 
-    Not asked about a process that was killed: its task waits for the first delay, and the next try asks the strategy.
+    Airflow does not ask it about a process that was killed: that task waits for the first delay, and the next try asks
+    the strategy.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -57,8 +58,9 @@ class StrategyRetryPolicy(RetryPolicy):
         return RetryDecision.retry(verdict.decision.delay, str(verdict))
 
     def _unrecorded(self, exception: BaseException) -> RetryDecision:
-        """The ledger was away, and the task has tried for as long as it may;
-        or no run can be told of this error at all. What a SIGTERM ended may try again: the next try asks the strategy.
+        """The decision about an error without a record. The ledger was away, and the task has tried for as long as it
+        may; or this error belongs to no run. A try that a SIGTERM ended may be repeated: the next try asks the
+        strategy.
         """
         diagnosis = diagnose(exception, rules_of(self.pipeline.failures))
         reason = f"{diagnosis.kind} failure (rule {diagnosis.rule.name}) that could not be recorded"

@@ -1,4 +1,4 @@
-"""How much is kept: summed over all that a ledger has on record, so it is asked for apart from the rest."""
+"""How much data is kept. It is summed over everything on record in a ledger, so it has a route of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LedgerSums:
-    """All of a ledger, whoever asks; it is cut down for each reader."""
+    """The sums of a whole ledger, for any reader; each reader is shown a part of them."""
 
     ledger: LedgerSize
     pipelines: frozenset[str]
@@ -31,7 +31,7 @@ def ledger_sums(ledger: Ledger) -> LedgerSums:
 
 
 def sizes_seen(sums: Sequence[LedgerSums | None], visible: Sequence[VisiblePipeline]) -> SizesSeen:
-    """What somebody may know of that who may see these."""
+    """The sizes that a reader may see who may see these pipelines."""
     named = {one.name for one in visible if one.runs}
     made = [one for one in sums if one is not None]
     return SizesSeen(

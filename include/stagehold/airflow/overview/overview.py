@@ -1,4 +1,6 @@
-"""All that the overview shows, put together from ledgers and Airflow: a few queries for all pipelines of a ledger."""
+"""Puts together all that the overview shows, from ledgers and Airflow, by a few queries for all pipelines of a
+ledger.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,8 @@ UNKNOWN_DAG = DagNow(paused=False, due=None, active=0)
 
 
 def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, session: Session) -> Overview:
-    """Of pipelines whose runs the reader may not see, only that they are there. Of all pipelines only so much is made
-    as decides about their places, of those of the page all.
+    """The overview. Of pipelines whose runs the reader may not see, it shows only that they exist. For all pipelines
+    only those facts are read that decide about their places; for those on the page, all facts.
     """
     now, dags = datetime.now(UTC), dags_now([one.name for one in visible], session)
     hidden = {one.name: (one.pipeline, dags.get(one.name, UNKNOWN_DAG)) for one in visible if not one.runs}
@@ -111,7 +113,7 @@ def by_project(visible: Iterable[VisiblePipeline]) -> Mapping[Settings, Sequence
 
 @dataclass(frozen=True)
 class _KnownPipelines:
-    """What is known of the pipelines of one ledger."""
+    """The pipelines of one ledger, with their facts."""
 
     ledger: Ledger
     facts: Sequence[PipelineFacts]
@@ -143,7 +145,7 @@ def _of_ledger(
 
 
 def _rows(known: _KnownPipelines, page: Collection[str], now: datetime) -> Iterator[PipelineRow]:
-    """The rows of those of the pipelines that are on the page."""
+    """The rows of the pipelines that are on the page."""
     shown = [facts for facts in known.facts if facts.pipeline.name in page]
     failures = _failures(shown, known.ledger)
     return (pipeline_row(replace(facts, failures=failures), now) for facts in shown)
@@ -151,9 +153,7 @@ def _rows(known: _KnownPipelines, page: Collection[str], now: datetime) -> Itera
 
 @dataclass(frozen=True)
 class NewestIntervals:
-    """The newest runs of a pipeline, the newest first; those of them of which something is told; and how their
-    intervals stand.
-    """
+    """The newest runs of a pipeline, the newest first; those of them that are shown; and how their intervals stand."""
 
     pipeline: Pipeline
     runs: Sequence[Run]
@@ -165,8 +165,8 @@ _NEWEST = Shelf[NewestIntervals]("newest intervals")
 
 
 def newest_intervals(pipelines: Sequence[Pipeline], ledger: Ledger) -> Mapping[str, NewestIntervals]:
-    """By pipeline. What is kept of one holds as long as its runs are kept, which are read anew whenever the ledger has
-    written anything of it.
+    """The newest intervals, by pipeline. They are kept as long as the pipeline's runs are kept, which are read anew
+    whenever the ledger has written anything about the pipeline.
     """
     runs = kept_standings(ledger).newest_runs([pipeline.name for pipeline in pipelines])
     found = {pipeline.name: _NEWEST.get((ledger.name, pipeline.name)) for pipeline in pipelines}
@@ -195,7 +195,7 @@ def _read_newest(
 
 
 def _asked_of_airflow(newest: Iterable[NewestIntervals]) -> Sequence[str]:
-    """The runs of which Airflow's word is told: those that are shown, and others that may go on."""
+    """The runs whose state is asked of Airflow: those that are shown, and others that may go on."""
     return list(
         dict.fromkeys(
             run.run_id
@@ -206,7 +206,7 @@ def _asked_of_airflow(newest: Iterable[NewestIntervals]) -> Sequence[str]:
 
 
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
-    """Why runs did not come to their end, by run; nothing of one whose processes died without a word."""
+    """Why runs did not end well, by run. A run whose processes died has no reason on record, and is left out."""
     ended = [run.run_id for one in facts for run in one.shown if run_word(run, one).ended_badly]
     tries = [one for some in batched(ended) for one in ledger.intervals.last_tries(some)]
     return {one.run_id: f"{one.region}: {one.failure}" for one in tries if one.failure}
@@ -216,8 +216,8 @@ MOST_LEASES = 200
 
 
 def leases_seen(pipelines: Collection[str], ledger: Ledger) -> tuple[Lease, ...]:
-    """Those of these pipelines that have not ended, and that of who cleans up; a lease's name begins with what it is
-    of.
+    """Leases that are held for these pipelines, and the lease of the clean-up. The name of a lease begins with its
+    pipeline.
     """
     beginnings = [beginning for name in pipelines for beginning in (f"{name}/", f"{RESUME_OF}{name}/")]
     return ledger.leases.alive_among([MAINTENANCE], beginnings, MOST_LEASES)
@@ -230,7 +230,7 @@ def lease_line(lease: Lease) -> LeaseLine:
 
 
 def places_at_work(runs: Collection[Run], leases: Collection[Lease]) -> Iterator[Place]:
-    """Those of these runs' intervals that somebody works on."""
+    """The intervals of these runs that somebody works on."""
     held = {lease.name[: place + 1] for lease in leases for place, letter in enumerate(lease.name) if letter == "/"}
     for place in {(run.pipeline, run.interval) for run in runs} if held else ():
         if region_lease(*place, "") in held:
@@ -258,10 +258,10 @@ def _owners(owners: str | None) -> tuple[str, ...]:
 
 
 def run_states(run_ids: Collection[str], session: Session) -> Mapping[str, str]:
-    """By the ids that the ledger has; nothing of a run that Airflow does not know."""
+    """Airflow's states by the ledger's ids of runs; runs that Airflow does not know are left out."""
     wanted = frozenset(run_ids)
     names = [run_id.split("/", 1) for run_id in run_ids if "/" in run_id]
-    # Runs of one moment are called alike in all DAGs: so many texts are a fraction of as many pairs.
+    # Runs of one moment have the same id in all DAGs: so there are far fewer ids than pairs of DAG and id.
     of_dags = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.dag_id.in_({dag for dag, _ in names}))
     found = (
         (ledger_run_id(dag_id, run_id), str(state))
@@ -276,7 +276,7 @@ PACKAGES = ("stagehold", "apache-airflow", "pyspark", "delta-spark", "deltalake"
 
 @cache
 def installed_versions() -> tuple[InstalledVersion, ...]:
-    """Read from what was installed: nothing is imported."""
+    """Versions of installed packages, from their metadata: nothing is imported."""
     return tuple(_installed())
 
 
@@ -287,7 +287,7 @@ def _installed() -> Iterator[InstalledVersion]:
 
 
 def stale_overview(visible: Iterable[VisiblePipeline]) -> StaleOverview:
-    """Nothing of pipelines whose runs the reader may not see."""
+    """How stale each pipeline is. Pipelines whose runs the reader may not see are left out."""
     lines = tuple(_line(one) for one in visible if one.runs)
     return StaleOverview(planned=all(line.planned_at or line.problem for line in lines), pipelines=lines)
 

@@ -1,5 +1,5 @@
-"""What the web API answers of all pipelines together: how each stands and what it needs, who works, what is installed,
-how much is kept and what is stale.
+"""The web API's answers about all pipelines together: how each stands and what it needs, who works, what is installed,
+how much data is kept, and what is stale.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from stagehold.model.standing import IntervalState, Need, PipelineStanding, RunW
 
 
 class PipelineKind(StrEnum):
-    """Pipelines that somebody looks for. A pipeline can be of several kinds."""
+    """Kinds of pipelines that a reader looks for. A pipeline can be of several kinds."""
 
-    FAILING = "failing"  # an interval that is shown needs somebody
-    BLOCKED = "blocked"  # a gate refused some of one
-    WAIVED = "waived"  # some of one can be read as its refusal was waived
+    FAILING = "failing"  # a shown interval needs somebody
+    BLOCKED = "blocked"  # a gate refused partitions of one
+    WAIVED = "waived"  # partitions of one can be read because their refusal was waived
     STALE = "stale"  # one would come out differently now
     RUNNING = "running"  # a run waits or goes on
     OVERDUE = "overdue"
@@ -29,22 +29,22 @@ class PipelineKind(StrEnum):
 class PipelineOrder(StrEnum):
     """Which pipelines come first."""
 
-    STATE = "state"  # those that need somebody; of them those whose need is the newest
+    STATE = "state"  # those that need somebody, the newest need first
     NAME = "name"
-    NEWEST = "newest"  # those of which a run began last
+    NEWEST = "newest"  # those whose newest run began last
 
 
 class NextStep(StrEnum):
-    """What there is to press for an interval that needs somebody."""
+    """The button for an interval that needs somebody."""
 
-    RESUME = "resume"  # its newest run, by Airflow
-    RUN = "run"  # a run of Airflow, as the newest one was a command's
-    LOOK = "look"  # at what its gate refused
+    RESUME = "resume"  # resume its newest run, in Airflow
+    RUN = "run"  # start a run in Airflow, since the newest run was a command's
+    LOOK = "look"  # look at the partitions that its gate refused
 
 
 class IntervalMark(ResponseModel):
-    """An interval, and the newest run for it. Where it has a ``need``, ``reason`` says what is lacking, and ``step``
-    what there is to do.
+    """An interval, and the newest run for it. If it has a ``need``, ``reason`` says what is missing, and ``step`` what
+    to do.
     """
 
     interval: str
@@ -59,9 +59,9 @@ class IntervalMark(ResponseModel):
 
 
 class NewestInterval(ResponseModel):
-    """The interval that is the newest by its date, as far as the ledger alone can tell. ``state`` is None while nothing
-    is recorded. Of all ``partitions`` that it is to have, ``done`` ones are consumable or were released since nobody
-    needs them any more; ``text`` says it, with what the others are.
+    """The interval that is newest by its date, as far as the ledger alone can tell. ``state`` is None while nothing is
+    recorded. Of all ``partitions`` that it is to have, ``done`` ones are consumable, or were released because nothing
+    needs them any more; ``text`` says this in words, and how the others stand.
     """
 
     mark: IntervalMark
@@ -73,7 +73,9 @@ class NewestInterval(ResponseModel):
 
 
 class PipelineRow(ResponseModel):
-    """One pipeline. ``due`` is told when it is overdue; ``marks`` are of its newest intervals, the oldest first."""
+    """One pipeline. ``due`` is given when its run is overdue; ``marks`` are of its newest intervals, the oldest
+    first.
+    """
 
     name: str
     tags: tuple[str, ...]
@@ -88,7 +90,7 @@ class PipelineRow(ResponseModel):
 
 
 class LeaseLine(ResponseModel):
-    """The right to work on something; ``holder`` is in words."""
+    """A lease on something that is worked on; ``holder`` is in words."""
 
     name: str
     holder: str
@@ -104,9 +106,9 @@ class InstalledVersion(ResponseModel):
 
 
 class Overview(ResponseModel):
-    """A page of pipelines out of ``found``, which are those that were asked for of ``total``. ``kinds`` counts what was
-    found but for its kind; those that are stale are counted once somebody asks for them. ``tags`` and ``owners`` are
-    those of all pipelines, and ``me`` is the reader.
+    """A page of the ``found`` pipelines, which are those that were asked for, of ``total``. ``kinds`` counts the
+    pipelines that match everything but the kind; stale pipelines are counted once somebody asks for them. ``tags`` and
+    ``owners`` are those of all pipelines, and ``me`` is the reader.
     """
 
     total: int
@@ -122,7 +124,9 @@ class Overview(ResponseModel):
 
 
 class LedgerSize(ResponseModel):
-    """One ledger. ``bytes`` say something of all its pipelines: who may not see the runs of each is not told them."""
+    """One ledger. ``bytes`` would reveal something about all its pipelines: a reader who may not see the runs of each
+    is not shown them.
+    """
 
     back_end: str
     schema_version: str | None
@@ -130,8 +134,8 @@ class LedgerSize(ResponseModel):
 
 
 class PipelineSize(ResponseModel):
-    """Data in the lake, by what the ledger has on record of it: that of the newest records which is there to be read or
-    judged, and kept state. What they replaced is not counted, nor are checkpoints.
+    """Data in the lake, by the ledger: the data of the newest records which is there to be read or judged, and kept
+    state. Data that was replaced is not counted, nor are checkpoints.
     """
 
     name: str
@@ -140,7 +144,7 @@ class PipelineSize(ResponseModel):
 
 
 class SizesSeen(ResponseModel):
-    """How much is kept. ``counted`` is False while the sums are being made for the first time."""
+    """How much data is kept. ``counted`` is False while the sums are being made for the first time."""
 
     counted: bool
     ledgers: tuple[LedgerSize, ...]
@@ -148,7 +152,7 @@ class SizesSeen(ResponseModel):
 
 
 class FirstStale(ResponseModel):
-    """The newest interval that is stale, and the first of its stages that is."""
+    """The newest stale interval, and the first of its stages that is stale."""
 
     interval: str
     stage: str
@@ -156,8 +160,8 @@ class FirstStale(ResponseModel):
 
 
 class PipelineStaleness(ResponseModel):
-    """How stale a pipeline is, of so many intervals that were ``looked_at``; ``unplanned`` are those of which nothing
-    could be said, and ``problem`` is why that is so of the whole pipeline.
+    """How stale a pipeline is, of so many intervals that were ``looked_at``; ``unplanned`` are those that could not be
+    planned, and ``problem`` says why the whole pipeline could not be planned.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The web API of all pipelines together. What its reader may not see leaves no trace in an answer."""
+"""The web API of all pipelines together. An answer has no trace of anything that its reader may not see."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.settings import Settings
 
 MOST_ROWS = 200  # of a page
-MOST_LETTERS = 250  # of a name
+MOST_LETTERS = 250  # in a name
 MOST_AT_ONCE = 20_000  # rows of partitions that are added up while somebody waits
 _SUMS = KeptPages[LedgerSums]("sizes of ledgers")
 router = APIRouter(prefix="/api/overview")
@@ -59,8 +59,8 @@ def show_overview(
     user: GetUserDep,
     request: Request,
 ) -> Response:
-    """How pipelines stand and what they need, a page of those that are asked for; who has which lease, and what is
-    installed. Whoever has the answer already, by its ETag, is told so with 304.
+    """How pipelines stand and what they need, a page of those that are asked for; the holders of leases, and what is
+    installed. A caller that has the answer already, by its ETag, gets 304.
     """
     with answering():
         return answer_unless_known(overview(visible, wanted, user.get_name(), session), request)
@@ -68,8 +68,8 @@ def show_overview(
 
 @router.get("/stale", dependencies=[MAY_SEE_PIPELINES], response_model=StaleOverview)
 def show_stale(visible: VisibleDep, request: Request, names: Annotated[list[str] | None, Query()] = None) -> Response:
-    """How many of the newest intervals of each pipeline, or of those of these ``names``, would come out differently
-    now. Whoever has the answer already, by its ETag, is told so with 304.
+    """How many of the newest intervals of each pipeline, or of these ``names``, would come out differently now. A
+    caller that has the answer already, by its ETag, gets 304.
     """
     with answering():
         asked = visible if names is None else [one for one in visible if one.name in names]
@@ -78,13 +78,13 @@ def show_stale(visible: VisibleDep, request: Request, names: Annotated[list[str]
 
 @router.get("/sizes", dependencies=[MAY_SEE_PIPELINES])
 def show_sizes(visible: VisibleDep) -> SizesSeen:
-    """How large ledgers are, and what lies in the lake by what they have on record."""
+    """How large ledgers are, and how much data is in the lake by their records."""
     with answering():
         return sizes_seen([_sums(settings) for settings in by_project(one for one in visible if one.runs)], visible)
 
 
 def _sums(settings: Settings) -> LedgerSums | None:
-    """Once they are made they are shown as they were while a thread makes them anew."""
+    """The sums. Once they are made, they are shown as they were while a thread makes them anew."""
     ledger = server_ledger(settings)
     return _SUMS.page(ledger.name, ledger.revision, lambda: ledger_sums(ledger), lambda: _is_large(ledger))
 

@@ -13,8 +13,9 @@ from stagehold.model.standing import PipelineStanding
 
 @dataclass(frozen=True)
 class PipelineBrief:
-    """What of a pipeline decides whether it is shown, and in which place. ``kinds`` are all that are known without a
-    plan. ``began_at`` is when the newest of its runs began, ``needed_at`` likewise of intervals that need somebody.
+    """The facts that decide whether a pipeline is shown, and in which place. ``kinds`` are all kinds that are known
+    without a plan. ``began_at`` is when the newest of its runs began, ``needed_at`` likewise for intervals that need
+    somebody.
     """
 
     name: str
@@ -28,8 +29,8 @@ class PipelineBrief:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which pipelines somebody asks for, and which part of them. ``search`` is a part of a name; of what is empty or
-    None all are meant.
+    """The pipelines that a reader asks for, and which part of them. ``search`` is a part of a name; fields that are
+    empty or None choose nothing out.
     """
 
     search: str = ""
@@ -41,12 +42,12 @@ class Wanted:
     offset: int = 0
 
     def _admits(self, brief: PipelineBrief) -> bool:
-        """Whatever its kind."""
+        """Whether it matches everything but the kind."""
         named = self.search.casefold() in brief.name.casefold()
         return named and self.tag in (*brief.tags, "") and self.owner in (*brief.owners, "")
 
     def among(self, briefs: Iterable[PipelineBrief]) -> Sequence[PipelineBrief]:
-        """Those of any kind."""
+        """The pipelines of any kind that match everything else."""
         return [brief for brief in briefs if self._admits(brief)]
 
     def page(self, briefs: Sequence[PipelineBrief]) -> Sequence[PipelineBrief]:

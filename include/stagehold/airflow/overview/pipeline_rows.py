@@ -1,4 +1,4 @@
-"""How a pipeline stands, from what ledger and Airflow say of its runs. Pure."""
+"""How a pipeline stands, from the ledger's and Airflow's facts about its runs. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BY_AIRFLOW = "airflow"  # the launcher of a run that Airflow knows
 
 @dataclass(frozen=True)
 class DagNow:
-    """What Airflow says of a DAG. ``due`` is when it is to start the next scheduled run, None without a schedule;
+    """Airflow's facts about a DAG. ``due`` is when it is to start the next scheduled run, None without a schedule;
     ``active`` runs wait or go on.
     """
 
@@ -44,9 +44,9 @@ _OF_AIRFLOW = {"queued": RunWord.QUEUED, "running": RunWord.RUNNING, "success": 
 
 @dataclass(frozen=True)
 class PipelineFacts:
-    """``runs`` are the newest ones, the newest first, ``shown`` those of them of which something is told; ``states``
-    Airflow's words for those that it knows. ``at_work`` are the places, pipeline and interval, that somebody has a
-    lease of. ``standings`` are by interval. Why runs failed is asked for the pipelines that are shown.
+    """The facts about a pipeline. ``runs`` are the newest ones, the newest first, and ``shown`` those that are shown;
+    ``states`` are Airflow's states of the runs that it knows. ``at_work`` are the places, pipeline and interval, for
+    which somebody has a lease. ``standings`` are by interval. Failures are read only for pipelines that are shown.
     """
 
     pipeline: Pipeline
@@ -64,9 +64,7 @@ class PipelineFacts:
 
     @property
     def active(self) -> int:
-        """Runs that wait or go on: those of Airflow are counted by Airflow, queued ones that the ledger has not heard
-        of among them.
-        """
+        """Runs that wait or go on. Airflow counts its own, including queued ones that the ledger does not know yet."""
         of_commands = (run for run in self.runs if run.run_id not in self.states)
         return self.dag.active + sum(run_word(run, self).active for run in of_commands)
 
@@ -75,7 +73,7 @@ class PipelineFacts:
 
 
 def hidden_row(pipeline: Pipeline, dag: DagNow) -> PipelineRow:
-    """For who may see the DAG alone."""
+    """The row for a reader who may see only the DAG."""
     return PipelineRow(
         name=pipeline.name,
         tags=dag.tags,
@@ -95,7 +93,7 @@ def hidden_brief(pipeline: Pipeline, dag: DagNow) -> PipelineBrief:
 
 
 def pipeline_brief(facts: PipelineFacts, now: datetime) -> PipelineBrief:
-    """What decides about its place, of which there are as many as pipelines: nothing is put in words here."""
+    """The facts that decide about its place. They are made for every pipeline, so nothing is put in words here."""
     needs = [
         (run, need) for run in facts.shown if (need := need_of(run_word(run, facts), facts.standing(run.interval)))
     ]
@@ -152,13 +150,13 @@ def pipeline_row(facts: PipelineFacts, now: datetime) -> PipelineRow:
 
 
 def shown_runs(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """The newest run of each of the newest intervals, the oldest first; what is no date has its place by when its run
-    began.
+    """The newest run of each of the newest intervals, the oldest first. An interval that is no date has its place by
+    when its run began.
 
-    :param runs: of a pipeline, the newest first.
+    :param runs: runs of a pipeline, the newest first.
     """
     newest = {run.interval: run for run in reversed(runs)}
-    # Without the schedule a day is its midnight, which places it as well, and costs a thousandth of asking cron.
+    # Without the schedule a day is its midnight. That orders days as well, and takes a thousandth of the time of cron.
     placed = sorted((moment_of(key, None) or run.started_at, key) for key, run in newest.items())
     return tuple(newest[key] for _, key in placed[-MOST_MARKS:])
 
@@ -189,7 +187,10 @@ def _reason(need: Need, run: Run, standing: Standing, facts: PipelineFacts) -> s
 
 
 def _step(need: Need, *, known: bool) -> NextStep:
-    """:param known: Airflow knows the run."""
+    """The next step for the interval.
+
+    :param known: Airflow knows the run.
+    """
     if need is Need.BLOCKED:
         return NextStep.LOOK
     return NextStep.RESUME if known else NextStep.RUN

@@ -1,4 +1,6 @@
-"""Which pipelines somebody may see, and of which of them the runs as well: Airflow's rights on their DAGs decide."""
+"""The pipelines that a reader may see, and those whose runs they may see, too: Airflow's rights on their DAGs
+decide.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VisiblePipeline:
-    """A pipeline whose DAG the reader may see. Without the right to see its runs nothing is told that follows from
+    """A pipeline whose DAG the reader may see. Without the right to see its runs, nothing is shown that follows from
     them: no state, no lease, no size.
     """
 
@@ -34,7 +36,7 @@ class VisiblePipeline:
 
 
 def visible_pipelines(user: BaseUser, session: Session) -> tuple[VisiblePipeline, ...]:
-    """By name; a file with problems is Airflow's to report, as an import error."""
+    """The pipelines by name. A file with problems is left out: Airflow reports it as an import error."""
     allowed = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")
     named = {
         one.name: (one, settings)

@@ -1,4 +1,6 @@
-"""Plans of large backfills: one thread makes them, one after the other, while whoever asked may leave and come back."""
+"""Plans of large backfills: one thread makes them, one after the other, while a reader who asked may leave and come
+back.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 LARGE = 5_000  # partitions, about a second of planning
-MANY = 30  # intervals, likewise
+MANY = 30  # intervals, about a second of planning as well
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class MadePlan:
 
 
 class LargePlans:
-    """A plan that is asked for again is the one that was made, until what it was made from has changed. Sources are
+    """A plan that is asked for again is the plan that was made, until what it was made from has changed. Sources are
     looked at when it is confirmed, not whenever somebody asks how far it is.
     """
 
@@ -49,14 +51,14 @@ class LargePlans:
     def ask(self, name: Hashable, seen: object, make: Callable[[Progress], MadePlan]) -> BackfillPlan | PlanUnderWay:
         """The plan, or how far it is.
 
-        :raises Exception: what went wrong when it was made, once.
+        :raises Exception: the error of the thread that made it, once.
         """
         found = self._made.page(name, seen, lambda: self._make(name, make), lambda: True)
         return found.plan if found else self._under_way.get(name, PlanUnderWay(planned=0, of=None))
 
     def confirmed(self, name: Hashable, seen: object, sources: Callable[[], SourceSplits]) -> BackfillPlan | None:
-        """The plan that was made, if it is what would be planned now as well. One that is not is forgotten: who asks
-        again sees another.
+        """The plan that was made, if the plan would be the same now. If not, it is forgotten, and asking again makes
+        another one.
 
         :param sources: what there is to read now.
         """
@@ -81,26 +83,26 @@ _PLANS = LargePlans()
 
 @dataclass(frozen=True)
 class WantedPlan:
-    """What somebody wants to see the plan of."""
+    """The backfill whose plan is asked for."""
 
     choice: BackfillChoice
     pipeline: Pipeline
     settings: Settings
 
     def ask(self) -> BackfillPlan | PlanUnderWay:
-        """A small plan is made at once.
+        """The plan, or how far it is. A small plan is made at once.
 
-        :raises StageholdError: it cannot be meant as it is written.
+        :raises StageholdError: the backfill makes no sense.
         """
         if not self._is_large:
             return self.plan()
         return _PLANS.ask(self._name, self._seen, self._planned)
 
     def plan(self) -> BackfillPlan:
-        """The plan as it is now. That of a large backfill is the one that was shown, unless the ledger, the pipeline,
+        """The plan as it is now. For a large backfill it is the plan that was shown, unless the ledger, the pipeline,
         its code, suites or sources have changed since. Whether data that it reuses is still there is found by the runs.
 
-        :raises StageholdError: it cannot be meant as it is written.
+        :raises StageholdError: the backfill makes no sense.
         """
         ledger = server_ledger(self.settings)
         shown = _PLANS.confirmed(self._name, self._seen, lambda: self._sources(ledger)) if self._is_large else None
@@ -125,7 +127,7 @@ class WantedPlan:
         return source_splits(self.choice, self.pipeline, ledger, self.settings)
 
     def _planned(self, progress: Progress) -> MadePlan:
-        """With connections of its own, which stay open until it is there."""
+        """The plan, made with connections of its own, which stay open until it is there."""
         with open_ledger(self.settings) as ledger, ledger.kept_open():
             sources = self._sources(ledger)  # before the plan, so that a change meanwhile is seen
             return MadePlan(plan_backfill(self.choice, self.pipeline, ledger, self.settings, progress), sources)

@@ -1,4 +1,4 @@
-"""The web API of backfills: what one would run, and its start through Airflow's own route."""
+"""The web API of backfills: what a backfill would run, and its start through Airflow's own route."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ router = APIRouter(prefix="/api/dags/{dag_id}/backfill")
 
 
 class NewBackfill(BaseModel):
-    """``token`` is that of the plan that was shown: something else is not run in its place."""
+    """``token`` is that of the plan that was shown: a backfill that would run anything else is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,7 +85,7 @@ class _Place:
         return WantedPlan(choice, self.pipeline, self.settings)
 
     def refused(self, plan: BackfillPlan) -> BackfillPlan:
-        """The plan with what Airflow says to it."""
+        """The plan with Airflow's refusal, if it refuses."""
         return replace(plan, refusal=self._refusal or plan.refusal)
 
     @property
@@ -107,13 +107,13 @@ class _Place:
         return started_along(self.pipeline, self.dag_id, chosen, now, self.session) if chosen else None
 
     def begun(self, wanted: NewBackfill, asked_by: str) -> tuple[Backfill, str | None, Mapping[str, Any]]:
-        """What is kept of it, what Airflow starts along with it, and what Airflow is asked for.
+        """The backfill as it is recorded, what Airflow starts along with it, and what Airflow is asked for.
 
-        :raises StageholdError: nothing is to be begun.
+        :raises StageholdError: nothing may be begun.
         """
         plan = self.refused(self.wanted(wanted.choice).plan())
         dates, chosen = self.dates(plan), [one.interval for one in plan.running]
-        if plan.refusal is None:  # which is told first
+        if plan.refusal is None:  # its refusal comes first
             dates.refuse_under_way(plan.pipeline, chosen)
         begun = begin_backfill(plan, wanted.token, asked_by, server_ledger(self.settings))
         goes_on = keeps_state(self.pipeline)
@@ -144,9 +144,9 @@ def plan_of_backfill(
     restore_from_stage: Text | None = None,
     only: Only | None = None,
 ) -> ShownBackfill | PlanUnderWay:
-    """The cells of intervals and stages that would run, and why; ``refusal`` is why the caller cannot start that.
-    Nothing is changed by asking. While a large plan is made the answer is 202 and says how far it is: whoever asks
-    again has the plan when it is there.
+    """The cells of intervals and stages that would run, and why; ``refusal`` says why the caller cannot start them.
+    Asking changes nothing. While a large plan is made the answer is 202 and says how far it is: asking again gives the
+    plan when it is there.
     """
     choice = BackfillChoice(first, last, tuple(stages or ()), only, restore_from_stage or None)
     with answering():
@@ -192,7 +192,7 @@ async def _create(body: Mapping[str, Any], request: Request) -> Mapping[str, Any
 
 
 STARTED_BY_AIRFLOW = ("scheduled", "backfill", "asset_triggered")
-AT_ONCE = 500  # moments that one query names
+AT_ONCE = 500  # moments in one query
 FINISHED, FAILED = "success", "failed"
 
 
@@ -217,9 +217,9 @@ class AirflowDates:
         )
 
     def reprocess_behavior(self, chosen: Sequence[str], *, goes_on: bool) -> str:
-        """The mildest that has every chosen date run: what is not chosen should not run in vain.
+        """The mildest behaviour that runs every chosen date: dates that are not chosen should not run in vain.
 
-        :param goes_on: tasks depend on the date before; Airflow then takes no backfill that leaves runs as they are.
+        :param goes_on: tasks depend on the date before; Airflow then accepts no backfill that leaves runs as they are.
         """
         states = {self.states[interval] for interval in chosen if interval in self.states}
         if FINISHED in states:
@@ -227,7 +227,10 @@ class AirflowDates:
         return "failed" if FAILED in states or goes_on else "none"
 
     def refuse_under_way(self, pipeline: str, chosen: Sequence[str]) -> None:
-        """:raises BackfillRefused: Airflow would leave out a chosen date, as a run of it goes on."""
+        """Refuse a backfill of a date whose run goes on.
+
+        :raises BackfillRefused: Airflow would leave out a chosen date, because a run of it goes on.
+        """
         for interval in chosen:
             state = self.states.get(interval)
             if state not in (None, FINISHED, FAILED):
@@ -238,10 +241,10 @@ class AirflowDates:
 def started_along(
     pipeline: Pipeline, dag_id: str, chosen: Collection[str], now: datetime, session: Session
 ) -> str | None:
-    """What a person is told of the run that Airflow starts by itself behind the first backfill, for last night, say;
-    None if it starts none.
+    """A text about the run that Airflow starts by itself after the first backfill, for example for last night; None if
+    it starts none.
 
-    A backfill is for Airflow the last run that it started by itself, so that the schedule's newest time is due then.
+    For Airflow, a backfill is the last run that it started by itself, so the newest time of the schedule is due then.
     """
     automated = select(DagRun.id).where(DagRun.dag_id == dag_id, DagRun.run_type.in_(STARTED_BY_AIRFLOW)).limit(1)
     if not pipeline.schedule or pipeline.schedule == ONCE or session.scalar(automated) is not None:
