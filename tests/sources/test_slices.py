@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.sources.made_sources import NO_LEDGER, source_stage
 
 from stagehold.errors import SourceMissing, SourceUnusable
@@ -114,3 +118,53 @@ def test_where_the_path_is_that_of_the_interval_the_columns_are_those_of_another
 def test_what_does_not_fit_the_columns_is_refused_with_them(lake, kind):
     with pytest.raises(SourceUnusable, match="where: there is no column days; there are"):
         read(lake, kind=kind, where="days = :interval_start")
+
+
+LONG = "a" * 40  # statistics of texts are cut
+VALUES = {
+    "day": st.dates(date(2026, 11, 20), date(2026, 11, 23)),
+    "moment": st.datetimes(datetime(2026, 11, 20), datetime(2026, 11, 20, 0, 0, 1), timezones=st.just(UTC)),
+    "text": st.sampled_from(["", "b", LONG, LONG + "a", LONG + "é", LONG + "\U0001f600"]),
+    "price": st.sampled_from([Decimal("-1.50"), Decimal("0.00"), Decimal("12345678901.25")]),
+    "n": st.sampled_from([-(2**62), -1, 0, 2**53 + 1]),
+}
+TYPES = {
+    **{"day": pa.date32(), "moment": pa.timestamp("us", "UTC"), "text": pa.string()},
+    **{"price": pa.decimal128(18, 2), "n": pa.int64()},
+}
+WRITTEN = {"day": "'{}'", "moment": "TIMESTAMP '{}'", "text": "'{}'", "price": "{}", "n": "{}"}
+ROWS = st.lists(
+    st.fixed_dictionaries({name: st.none() | values for name, values in VALUES.items()}), min_size=1, max_size=3
+)
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> str:
+    parts = []
+    for name in draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=2)):
+        operator = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">="]))
+        parts.append(f"{name} {operator} {WRITTEN[name].format(draw(VALUES[name]))}")
+    return " AND ".join(parts)
+
+
+@settings(max_examples=15, deadline=None)
+@given(files=st.lists(ROWS, min_size=1, max_size=3), where=conditions(), by=st.sampled_from([None, ["day"], ["text"]]))
+def test_of_a_real_table_every_file_is_read_that_has_a_row_for_which_duckdb_finds_it_true(
+    tmp_path_factory, files, where, by
+):
+    lake = tmp_path_factory.mktemp("lake")
+    schema = pa.schema([pa.field(name, kind) for name, kind in TYPES.items()])
+    for rows in files:
+        write_deltalake(str(lake / "events"), pa.Table.from_pylist(rows, schema), mode="append", partition_by=by)
+    chosen = {
+        file.path for split in read(lake, kind="delta", where=where, if_missing="empty").splits for file in split.files
+    }
+    everything = read(lake, kind="delta", where=None)
+    for file in (file for split in everything.splits for file in split.files):
+        table = pq.ParquetFile(file.path).read()
+        for name, value in file.partition:
+            table = table.append_column(name, pa.array([value] * len(table), pa.string()).cast(TYPES[name]))
+        with duckdb.connect() as base:
+            base.execute("SET TimeZone = 'UTC'").register("rows", table)
+            ((count_of,),) = base.execute(f"SELECT count(*) FROM rows WHERE {where}").fetchall()
+        assert file.path in chosen or count_of == 0
