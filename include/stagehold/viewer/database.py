@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from stagehold.gates.suite import within_one
 from stagehold.lake.store.columns import GROUP_PREFIX, INTERVAL, METADATA, PARTITION
 from stagehold.viewer.local_files import Tell, local_files
 from stagehold.viewer.views import View, identifier
@@ -20,9 +21,10 @@ CLOSED: Mapping[str, str] = {
 }
 FILE = "_stagehold_file"
 FILES = "_stagehold_files"  # schema of the tables that say whose partition a file is
+MASKED = "'(masked)'"
 VIEW = """
 CREATE VIEW memory.{schema}.{name} AS
-SELECT file.partition AS {partition}, data.* EXCLUDE ({file})
+SELECT file.partition AS {partition}, data.* EXCLUDE ({file}){masked}
 FROM (
     SELECT {file}, COLUMNS(lambda c: NOT (c IN ('{file}', {hidden}) OR starts_with(c, '{group_prefix}')))
     FROM read_parquet({paths}, union_by_name = true, hive_partitioning = false, filename = '{file}')
@@ -70,12 +72,23 @@ def _create(view: View, number: int, places: Mapping[str, str], connection: Duck
             partition=PARTITION,
             file=FILE,
             hidden=", ".join(map(_text, (PARTITION, INTERVAL, METADATA))),
+            masked=_masking(view, paths, connection),
             group_prefix=GROUP_PREFIX,
             paths=_list_of(paths),
             files=FILES,
             number=identifier(str(number)),
         )
     )
+
+
+def _masking(view: View, paths: Mapping[str, int], connection: DuckDBPyConnection) -> str:
+    """What stands in place of the columns that are masked, and of those of which a part is."""
+    if not view.masked:
+        return ""
+    read = f"SELECT * FROM read_parquet({_list_of(paths)}, union_by_name = true, hive_partitioning = false)"
+    names = [name for name, *_ in connection.execute(f"DESCRIBE {read}").fetchall()]
+    found = [name for name in names if any(within_one(name, masked) for masked in view.masked)]
+    return f" REPLACE ({', '.join(f'{MASKED} AS {identifier(name)}' for name in found)})" if found else ""
 
 
 def _list_of(texts: Mapping[str, int] | Sequence[str]) -> str:

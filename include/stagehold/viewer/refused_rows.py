@@ -21,11 +21,14 @@ SET_ASIDE = "set_aside"  # the view below a stage's own
 
 @dataclass(frozen=True)
 class RefusedStage:
-    """Newest ``records`` of a stage of which its gate refuses something, and what failed when it judged them last."""
+    """Newest ``records`` of a stage of which its gate refuses something, and what failed when it judged them last. Of
+    columns that are ``masked`` no value is shown.
+    """
 
     name: str
     records: tuple[PartitionRecord, ...]
     failures: tuple[GateResult, ...]
+    masked: tuple[str, ...] = ()
 
     @property
     def blocked(self) -> tuple[PartitionRecord, ...]:
@@ -59,7 +62,7 @@ def blocked_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
     """Rows of its blocked partitions, behind what each is known to fail, those first. Known are values of which the
     verdict has samples, so others may fail as well.
     """
-    view = data_view(DATA, stage.name, stage.blocked)
+    view = data_view(DATA, stage.name, stage.blocked, stage.masked)
     if not view.files:
         return Rows((), (), ())
     found = [*_failing(stage)]
@@ -72,7 +75,7 @@ def blocked_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
 
 
 def set_aside_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
-    view = set_aside_view(stage.name, SET_ASIDE, stage.with_rows_aside)
+    view = set_aside_view(stage.name, SET_ASIDE, stage.with_rows_aside, stage.masked)
     if not view.files:
         return Rows((), (), ())
     with database_over([view], tell) as connection:
@@ -82,9 +85,9 @@ def set_aside_rows(stage: RefusedStage, limit: int | None, tell: Tell) -> Rows:
 def _views(stages: Sequence[RefusedStage], wanted: Collection[tuple[str, str]]) -> list[View]:
     by_name = {stage.name: stage for stage in stages}
     return [
-        data_view(DATA, name, by_name[name].blocked)
+        data_view(DATA, name, by_name[name].blocked, by_name[name].masked)
         if schema == DATA
-        else set_aside_view(schema, name, by_name[schema].with_rows_aside)
+        else set_aside_view(schema, name, by_name[schema].with_rows_aside, by_name[schema].masked)
         for schema, name in wanted
     ]
 

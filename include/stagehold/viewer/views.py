@@ -27,12 +27,15 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class View:
-    """``stage`` is whose rows they are. Without files there is nothing that says which columns it has."""
+    """``stage`` is whose rows they are. Without files there is nothing that says which columns it has. Of columns that
+    are ``masked`` nobody sees a value, whatever is asked of it.
+    """
 
     schema: str
     name: str
     stage: str
     files: tuple[StoredFile, ...] = field(repr=False)
+    masked: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         own = identifier(self.name)
@@ -58,16 +61,15 @@ def views_of(opened: OpenedCheckpoint, wanted: Collection[tuple[str, str]]) -> l
     return [_view(*name, names[name].name, records[names[name].name]) for name in wanted]
 
 
-def set_aside_view(schema: str, name: str, records: Iterable[PartitionRecord]) -> View:
+def set_aside_view(schema: str, name: str, records: Iterable[PartitionRecord], masked: tuple[str, ...] = ()) -> View:
     """Rows of these partitions that their gate had set aside."""
-    return View(
-        schema, name, schema, _files(records, lambda record: record.set_aside.files if record.set_aside else ())
-    )
+    files = _files(records, lambda record: record.set_aside.files if record.set_aside else ())
+    return View(schema, name, schema, files, masked)
 
 
-def data_view(schema: str, stage: str, records: Iterable[PartitionRecord]) -> View:
+def data_view(schema: str, stage: str, records: Iterable[PartitionRecord], masked: tuple[str, ...] = ()) -> View:
     """The data of these partitions."""
-    return View(schema, stage, stage, _files(records, lambda record: record.files))
+    return View(schema, stage, stage, _files(records, lambda record: record.files), masked)
 
 
 def consumable(opened: OpenedCheckpoint, stage: OpenedStage) -> list[PartitionRecord]:

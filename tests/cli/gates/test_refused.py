@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,18 @@ from stagehold.cli.main import app
 from stagehold.ledger import Ledger
 from stagehold.model.records import QUARANTINE, WHOLE, Cell, DataFile, PartitionRecord, Severity, StatePart
 from stagehold.model.standing import PartitionState
+from stagehold.settings import load_settings
 
 PIPELINE = "shipping_priority"
 CELL = Cell(PIPELINE, "orders", "2024-01-01")
 SMALL = "expect_column_values_to_be_between(price, max_value=9)"
 NAMED = "expect_column_values_to_not_be_null(name)"
+SUITE = "joined"  # that refused it, as the records of tests say
+EXPECTATIONS = """
+suite: joined
+expectations:
+  - {type: expect_column_values_to_not_be_null, column: name}
+"""
 
 
 def written(table: Path, path: str, rows: list[dict[str, Any]]) -> DataFile:
@@ -39,7 +47,10 @@ def partition(table: Path, number: int, rows: list[dict[str, Any]], **facts: Any
 @pytest.fixture(autouse=True)
 def ledger(tmp_path, ledger_file, monkeypatch):
     """Partition 0 is fine, 1 is blocked for two reasons, of 2 a row was set aside."""
+    shutil.copytree(load_settings().suites, tmp_path / "suites")
+    (tmp_path / "suites" / f"{SUITE}.yaml").write_text(EXPECTATIONS)
     monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    monkeypatch.setenv("STAGEHOLD_SUITES", str(tmp_path / "suites"))
     table = tmp_path / "lake" / "orders"
     fine = [{"price": 1, "name": "a"}]
     refused = [{"price": price, "name": name} for price, name in ((1, "a"), (10, "b"), (2, None), (11, None))]
@@ -100,6 +111,27 @@ def test_rows_that_fail_come_first_with_what_they_fail():
 
 def test_rows_that_were_set_aside_say_why():
     assert rows("--stage", "orders", "--set-aside") == [(2, 99, SMALL)]
+
+
+def test_of_columns_that_the_suite_masks_nobody_sees_a_value_unless_he_asks_to(tmp_path):
+    (tmp_path / "suites" / f"{SUITE}.yaml").write_text(f"{EXPECTATIONS}samples: {{mask: [Price, gone]}}\n")
+    masked = "(masked)"
+    assert {(row[2], row[3]) for row in rows("--stage", "orders")} == {(masked, name) for name in ("a", "b", None)}
+    assert rows("--stage", "orders", "--set-aside") == [(2, masked, SMALL)]
+    assert rows("--sql", "SELECT count(*) FROM orders WHERE price > '1'") == [(0,)]
+    assert rows("--sql", "SELECT price FROM orders.set_aside") == [(masked,)]
+    result = CliRunner().invoke(app, ["refused", PIPELINE, "--stage", "orders"])
+    assert "orders: Price, gone masked by its suite; --unmask shows all" in result.stderr
+    assert rows("--sql", "SELECT sum(price) FROM orders", "--unmask") == [(24,)]
+    assert rows("--stage", "orders", "--set-aside", "--unmask") == [(2, 99, SMALL)]
+
+
+def test_a_suite_that_is_gone_masks_what_nobody_knows_so_nothing_is_shown(tmp_path):
+    (tmp_path / "suites" / f"{SUITE}.yaml").unlink()
+    result = CliRunner().invoke(app, ["refused", PIPELINE, "--stage", "orders"])
+    assert result.exit_code == 1
+    assert f"{SUITE}.yaml" in result.stderr
+    assert len(rows("--stage", "orders", "--unmask")) == 4
 
 
 def test_both_can_be_asked_in_sql():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,10 +13,11 @@ from stagehold.cli.common.output import print_document, print_progress, print_ta
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.cli.gates.waive import interval_of
 from stagehold.errors import UnknownName
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
+    from stagehold.spec.pipeline import Pipeline
     from stagehold.viewer.refused_rows import RefusedStage
 
 SHOWN = 20  # rows
@@ -26,6 +28,7 @@ StageName = Annotated[str | None, typer.Option("--stage", help="Show rows of thi
 Partition = Annotated[int | None, typer.Option("--partition", help="Only this partition of the stage.")]
 SetAside = Annotated[bool, typer.Option("--set-aside", help="Show the rows that were set aside, not blocked ones.")]
 Sql = Annotated[str | None, typer.Option("--sql", help='A SELECT; views are "STAGE" and "STAGE"."set_aside".')]
+Unmask = Annotated[bool, typer.Option("--unmask", help="Show the columns, too, that the suite's samples mask.")]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=0, help=f"Most rows to show. Default: {SHOWN}, all with --json.")
 ]
@@ -38,6 +41,7 @@ def refused(
     partition: Partition = None,
     set_aside: SetAside = False,
     sql: Sql = None,
+    unmask: Unmask = False,
     limit: Limit = None,
     as_json: AsJson = False,
 ) -> None:
@@ -50,6 +54,8 @@ def refused(
     with open_ledger(settings) as ledger:
         wanted = interval_of(interval, pipeline, ledger, settings)
         found = [_within(stage, partition) for stage in _refused(pipeline, wanted, ledger)]
+    if not unmask and (sql is not None or stage is not None):
+        found = _masked(found, pipeline, settings)
     most = SHOWN if limit is None and not as_json else limit
     if sql is not None:
         print_rows(rows_of_refused(found, sql, most, print_progress), "", as_json)
@@ -77,6 +83,28 @@ def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedSt
         found = RefusedStage(name, refused_records, tuple(result for result in judged if not result.passed))
         if found.blocked or found.with_rows_aside:
             yield found
+
+
+def _masked(stages: Sequence[RefusedStage], pipeline: str, settings: Settings) -> list[RefusedStage]:
+    """The same, without the values of columns that their suites mask, and with a line that says so."""
+    from stagehold.spec.loading.loader import find_pipeline
+
+    declared = find_pipeline(pipeline, settings)
+    masked = [replace(stage, masked=_masks(stage, declared, settings)) for stage in stages]
+    for stage in masked:
+        if stage.masked:
+            print_progress(f"{stage.name}: {', '.join(stage.masked)} masked by its suite; --unmask shows all")
+    return masked
+
+
+def _masks(stage: RefusedStage, pipeline: Pipeline, settings: Settings) -> tuple[str, ...]:
+    """What the stage's gate masks now; where it has none any more, what those do that refused its data."""
+    from stagehold.gates.suite_files import find_suite
+
+    own = [declared.gate for declared in pipeline.stages if stage.name in (declared.name, declared.id)]
+    gates = [gate for gate in own if gate] or list(dict.fromkeys(result.suite for result in stage.failures))
+    suites = (find_suite(gate, Path(settings.suites), Path(settings.project)) for gate in gates)
+    return tuple(dict.fromkeys(name for suite in suites for name in suite.samples.mask))
 
 
 def _within(stage: RefusedStage, partition: int | None) -> RefusedStage:
