@@ -8,7 +8,7 @@ import pytest
 
 from stagehold.code.code_problems import code_problems
 from stagehold.code.side_reads import side_reads
-from stagehold.code.sql_job import bound_values, job_of, names_of_markers, statements
+from stagehold.code.sql_job import bound_values, job_of, names_of_markers, shown_job, statements
 from stagehold.code.sql_text import selects_row_by_row, with_arguments, with_views
 from stagehold.code.stage_code import calls_of, code_fingerprint, looks_at_interval
 from stagehold.errors import InvalidInterval
@@ -53,6 +53,10 @@ def test_white_space_and_comments_are_no_other_code(tmp_path, other):
 )
 def test_other_words_are_other_code(tmp_path, other):
     assert key(tmp_path, QUERY) != key(tmp_path, other)
+
+
+def test_people_are_told_the_file_and_not_the_function_that_is_made_of_it():
+    assert (shown_job(job_of(FILE)), shown_job("jobs.work:query")) == (FILE, "jobs.work:query")
 
 
 def test_texts_in_quotes_count_as_they_are(tmp_path):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from stagehold.code.sql_job import is_sql, tree_of
+from stagehold.code.sql_job import SUFFIX, is_sql, tree_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -64,7 +64,9 @@ def load_module(name: str, project: Path) -> Module | None:
 
 @lru_cache(maxsize=256)
 def _parsed(path: Path, changed: int, size: int) -> ast.Module:  # noqa: ARG001 - another file, if it was edited
-    return tree_of(path.read_text(encoding="utf-8")) if is_sql(path.name) else ast.parse(path.read_bytes(), str(path))
+    if path.suffix == SUFFIX:
+        return tree_of(path.read_text(encoding="utf-8"))
+    return ast.parse(path.read_bytes(), str(path))
 
 
 def functions(module: Module) -> Mapping[str, Function]:

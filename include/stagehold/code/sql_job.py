@@ -19,6 +19,7 @@ from stagehold.model.context import StageContext
 WITH_TIMES = "a date such as 2026-11-20, or a moment of the pipeline's schedule"
 SUFFIX = ".sql"
 FUNCTION = "query"
+HERE = "./"  # the project's own folder
 PARAMS = "params."
 OF_THE_RUN = ("interval", "interval_start", "interval_end", "logical_date")  # fields of the context, and what they say
 
@@ -48,13 +49,24 @@ class WrittenStatement:
         return "\n" * (self.line - 1) + self.text
 
 
+def module_of(file: str) -> str:
+    """A file of SQL as a module. It has a slash in its name, which no module of Python has: `jobs.sql` is one."""
+    return file if "/" in file else f"{HERE}{file}"
+
+
 def job_of(file: str) -> str:
     """What a stage's `sql` is as a job."""
-    return f"{file}:{FUNCTION}"
+    return f"{module_of(file)}:{FUNCTION}"
+
+
+def shown_job(job: str) -> str:
+    """A job as its author calls it: a query by its file."""
+    module, _, _ = job.partition(":")
+    return module.removeprefix(HERE) if is_sql(module) else job
 
 
 def is_sql(module: str) -> bool:
-    return module.endswith(SUFFIX)
+    return module.endswith(SUFFIX) and "/" in module
 
 
 def statements(text: str) -> tuple[WrittenStatement, ...]:

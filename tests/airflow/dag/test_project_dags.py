@@ -57,6 +57,10 @@ stages:
     job: jobs.work:second
     inputs: {first: gather}
     output: {type: blocking_persistent, table: marts.small}
+  third:
+    sql: sql/third.sql
+    inputs: {second: gather}
+    output: {type: blocking}
 """
 
 
@@ -66,6 +70,7 @@ def project(tmp_path: Path) -> Path:
         "include/pipelines/small.yaml": PIPELINE,
         "jobs/work.py": JOBS,
         "jobs/alerts.py": ALERTS,
+        "sql/third.sql": "-- What is left.\nSELECT * FROM second\n",
         "dags/all.py": 'import stagehold  # DAGs of Airflow\n\nstagehold.dags("..")\n',
     }.items():
         path = tmp_path / name
@@ -132,6 +137,8 @@ def test_dag_and_tasks_say_what_they_read_make_and_where_the_code_is(synced_airf
     assert "/dags/small/code)" in dag.doc_md
     assert "**first**\n\nTakes all rows.\n\n* job: `jobs.work:first`" in first.partial_kwargs["doc_md"]
     assert "* reads: first (gather)\n* output: marts.small, 1 partitions" in second.doc_md
+    assert "**third**\n\nWhat is left.\n\n* job: `sql/third.sql`." in dag.get_task("third").doc_md
+    assert "| third | `sql/third.sql` | 1 |" in dag.doc_md
 
 
 def test_a_bad_file_is_an_import_error_and_the_good_ones_stay(synced_airflow, project):

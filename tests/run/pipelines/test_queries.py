@@ -95,7 +95,7 @@ def test_another_query_is_computed_again_and_another_comment_is_not(project, cap
     assert f"odd: reuse {FILES} of {FILES} partitions" in capsys.readouterr().out
     file.write_text(QUERIES["odd"].replace("% 2 = 1", "% 2 = 0"))
     assert count_of(project.run(pipeline, "third")) == 45
-    assert "the code of sql/odd.sql:query changed" in capsys.readouterr().out
+    assert "the code of sql/odd.sql changed" in capsys.readouterr().out
 
 
 def test_a_file_that_is_edited_while_an_attempt_goes_on_is_read_by_the_next_one(project, spark):

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from stagehold.code.sql_job import shown_job
+from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec
 from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
@@ -28,6 +30,18 @@ def test_a_file_of_sql_is_a_job(tmp_path):
     text = "-- All of them\nSELECT n, :interval, :params.most, :params.least FROM source;"
     stage = build(tmp_path, text, params={"least": 1}).stage("orders")
     assert (stage.job, stage.frames) == ("sql/orders.sql:query", ("source",))
+
+
+def test_a_module_of_python_may_be_called_sql_and_a_file_of_sql_lie_at_the_top(tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "sql.py").write_text("def orders(ctx, source):\n    return source\n")
+    (tmp_path / "jobs.sql").write_text(GOOD)
+    stages = {"python": {"job": "jobs.sql:orders", "source": SOURCE}, "query": {"sql": "jobs.sql", "source": SOURCE}}
+    pipeline = build_pipeline({"pipeline": "small", "stages": stages}, project=tmp_path, suites=tmp_path)
+    jobs = [pipeline.stage(name).job for name in stages]
+    assert jobs == ["jobs.sql:orders", "./jobs.sql:query"]
+    assert [shown_job(job) for job in jobs] == ["jobs.sql:orders", "jobs.sql"]
+    assert [[*code_fingerprint(job, tmp_path).files] for job in jobs] == [["jobs/sql.py"], ["jobs.sql"]]
 
 
 REFUSED = [

@@ -15,6 +15,7 @@ from airflow.configuration import conf
 from airflow.sdk import DAG
 
 from stagehold.code.project import functions, load_module
+from stagehold.code.sql_job import shown_job
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.plan.split.regions import Region
 from stagehold.settings import Settings
@@ -102,7 +103,7 @@ def _stage_text(stage: Stage, pipeline: Pipeline, project: Path, undecided: Coll
 
 
 def _facts(stage: Stage, pipeline: Pipeline, undecided: Collection[str]) -> Iterator[str]:
-    yield f"* job: `{stage.job}`. {_code_link(pipeline)}"
+    yield f"* job: `{shown_job(stage.job)}`. {_code_link(pipeline)}"
     yield f"* reads: {_reads(stage)}"
     yield f"* output: {stage.output.table or stage.output.type}, {_partitions(stage, undecided)} partitions"
     if stage.key:
@@ -135,7 +136,8 @@ def _stage_table(pipeline: Pipeline) -> Iterator[str]:
 
 def _stage_row(stage: Stage, undecided: Collection[str]) -> str:
     output, partitions = stage.output.table or stage.output.type, _partitions(stage, undecided)
-    return f"| {stage.name} | `{stage.job}` | {partitions} | {_reads(stage)} | {output} | {stage.gate or ''} |"
+    job = shown_job(stage.job)
+    return f"| {stage.name} | `{job}` | {partitions} | {_reads(stage)} | {output} | {stage.gate or ''} |"
 
 
 def _reads(stage: Stage) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from stagehold.airflow.run_page.run_facts import RunFacts, at_work, failed
 from stagehold.airflow.run_page.run_responses import ActionGroup, Pace, PartitionCell, StageRow, StripPart
 from stagehold.airflow.runs.task_clearing import SUCCESS
+from stagehold.code.sql_job import shown_job
 from stagehold.model.records import Attempt, PartitionRecord
 from stagehold.model.standing import CellState, PartitionState
 from stagehold.plan.resume.decisions import Action, Decision
@@ -41,7 +42,7 @@ def _shown(stage: Stage, facts: RunFacts) -> tuple[StageRow, tuple[PartitionCell
     row = StageRow(
         name=stage.name,
         region=region,
-        job=stage.job,
+        job=shown_job(stage.job),
         gate=stage.gate,
         table=stage.output.table,
         stored=stage.name not in facts.plan.unstored,

@@ -12,6 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from stagehold.cli.common.output import moment, print_document, print_table, print_tree
+from stagehold.code.sql_job import shown_job
 from stagehold.errors import UnknownName
 from stagehold.errors.base import ranges
 from stagehold.lake.checkpoints.encoding import RecordedPartition
@@ -99,7 +100,7 @@ def _add_stage(root: Tree, stage: StageTree, troubles: tuple[FileTrouble, ...] |
     shape = stage.shape
     named = shape.name if shape.name == shape.id else f"{shape.name} (id {shape.id})"
     branch = add(root, f"{named}: {_amount(stage.consumable)}", "bold")
-    add(branch, f"job {shape.job}, parallelism {stage.parallelism}, max parallelism {stage.max_parallelism}")
+    add(branch, f"job {shown_job(shape.job)}, parallelism {stage.parallelism}, max parallelism {stage.max_parallelism}")
     add(branch, _counts(stage))
     if stage.position is not None:
         _add_position(branch, stage.position)

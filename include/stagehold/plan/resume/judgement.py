@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from stagehold.code.sql_job import shown_job
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import ComputeKey, changed_reads, digest, reads_part
 from stagehold.model.keys.key_groups import HASH_NAME
@@ -268,7 +269,8 @@ def _in_words(
     problem = situation.of(stage.name).facts.code_problem
     match change:
         case "code":
-            return because(f"its code cannot be compared: {problem}" if problem else f"the code of {stage.job} changed")
+            changed = f"the code of {shown_job(stage.job)} changed"
+            return because(f"its code cannot be compared: {problem}" if problem else changed)
         case "settings":
             return because("the settings of the stage changed")
         case "environment":

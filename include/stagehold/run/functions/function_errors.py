@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.code.project import functions, load_module
-from stagehold.code.sql_job import is_sql
+from stagehold.code.sql_job import is_sql, shown_job
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
 from stagehold.plan.restart.error_facts import failures_in, raised_in_worker
 from stagehold.plan.restart.python_traceback import TracedFrame
@@ -196,7 +196,7 @@ def _function_place(stage: Stage, project: Path, error: Exception) -> str:
     found = load_module(module, project)
     if is_sql(module):
         line = IN_SQL.search(str(error))
-        return f"{module}:{line['line']}" if line else module
+        return f"{shown_job(stage.job)}:{line['line']}" if line else shown_job(stage.job)
     function = functions(found).get(name) if found else None
     if found is None or function is None:
         return stage.job

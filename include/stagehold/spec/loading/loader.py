@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stagehold.code.project import find_module
-from stagehold.code.sql_job import is_sql, job_of
+from stagehold.code.sql_job import SUFFIX, job_of, module_of
 from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
 from stagehold.model.kept import Shelf
 from stagehold.model.keys.key_groups import default_max_parallelism
@@ -179,7 +179,8 @@ def _named_files(data: Any, project: Path, suites: Path) -> Iterator[Path]:
     """Modules and SQL of the project, and files of suites, that the texts of a file name. Too many do no harm."""
     gates, texts = suite_files(suites, project), frozenset(_texts(data))
     yield from (gates[text] for text in texts & gates.keys())
-    for module in {text.partition(":")[0] for text in texts if ":" in text or is_sql(text)}:
+    queries = {module_of(text) for text in texts if text.endswith(SUFFIX)}
+    for module in {text.partition(":")[0] for text in texts if ":" in text} | queries:
         found = find_module(module, project)
         if found is not None:
             yield found

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from stagehold.code.project import find_module
-from stagehold.code.sql_job import OF_THE_RUN, PARAMS, SUFFIX, WrittenStatement, is_sql, names_of_markers, statements
+from stagehold.code.sql_job import OF_THE_RUN, PARAMS, SUFFIX, WrittenStatement, names_of_markers, statements
 from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement
 from stagehold.model.keys.interval_key import ONCE, PRESETS
 from stagehold.model.units import write_duration
@@ -282,7 +282,7 @@ FILE = f"a file of SQL below the project, such as sql/clean{SUFFIX}"
 def check_sql(draft: Draft, name: str, file: str, frames: Sequence[str] | None) -> Iterator[Problem]:
     """``frames`` are names of the frames that the stage passes; None while they are not known."""
     path = ("stages", name, "sql")
-    if not is_sql(file) or Path(file).is_absolute() or ".." in Path(file).parts or ":" in file:
+    if not file.endswith(SUFFIX) or Path(file).is_absolute() or ".." in Path(file).parts or ":" in file:
         yield Problem(path, show(file), FILE)
         return
     try:
