@@ -12,11 +12,13 @@ from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts, in_order
 from stagehold.airflow.pipeline_page.pipeline_history import LOST, pipeline_history, recoveries
 from stagehold.airflow.pipeline_page.pipeline_responses import IntervalLook, MadeBy, TryFailure
+from stagehold.airflow.run_page.run_responses import AttemptLoss
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
 from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
+from stagehold.run.lease.lost_attempts import Loss
 from stagehold.run.planning.task import region_lease
 from stagehold.spec.pipeline import Pipeline, Stage
 
@@ -44,7 +46,7 @@ def tries(state, run=RUN, cause=None):
     return LastTries(run, "orders", state, 1, kind, rule, cause or ("gone" if failed else None))
 
 
-def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=None, leases=frozenset({LEASE})):
+def cell_of(found, tried, *, active=False, pipeline=PIPELINE, decided=None, **facts):
     run = Run(RUN, "sales", DAY, "airflow", RunState.RUNNING, START)
     known = SimpleNamespace(dag_id="sales", pipeline=pipeline, goes_on=lambda _: active)
     counts = Counter()
@@ -61,10 +63,9 @@ def cell_of(found, tried, *, active=False, warned=0, pipeline=PIPELINE, decided=
         runs={DAY: run},
         figures=found,
         tries=tried,
-        warned={(DAY, "orders"): warned},
         standings={DAY: stages},
-        leases=leases,
         pins={},
+        **{"warned": {}, "leases": frozenset({LEASE}), **facts},
     )
     ((row,), (column,)) = interval_page(facts).intervals, interval_page(facts).stages
     assert (column.name, column.region, row.run.active) == ("orders", "orders", active)
@@ -127,9 +128,8 @@ def test_how_many_partitions_a_stage_has_is_not_guessed_where_each_interval_deci
 
 
 def test_a_cell_sums_up_its_partitions_and_names_the_runs_that_made_them():
-    cell = cell_of(
-        [figures(count=1, judged=1), figures(count=3, run=EARLIER, judged=3, refused=1)], [tries(FINISHED)], warned=2
-    )
+    found = [figures(count=1, judged=1), figures(count=3, run=EARLIER, judged=3, refused=1)]
+    cell = cell_of(found, [tries(FINISHED)], warned={(DAY, "orders"): 2})
     assert (cell.computed, cell.reused, cell.made_by) == (
         1,
         3,
@@ -142,8 +142,8 @@ def test_a_cell_sums_up_its_partitions_and_names_the_runs_that_made_them():
 def test_a_failure_says_its_cause():
     (failure,) = cell_of([], [tries(FAILED)]).failures
     assert failure == TryFailure(tries=1, cause="environment failure, rule spark_gone", failure="gone")
-    (died,) = cell_of([], [tries(RUNNING)]).failures
-    assert died == TryFailure(tries=1, cause=None, failure=None)
+    (died,) = cell_of([], [tries(RUNNING)], losses={(RUN, "orders"): Loss("joined, epoch 2", START)}).failures
+    assert died == TryFailure(tries=1, cause=None, failure=None, lost=AttemptLoss(noticed="joined, epoch 2", at=START))
 
 
 def test_dates_come_before_what_ran_and_the_newest_first():

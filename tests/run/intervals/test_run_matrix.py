@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.run.protocol.stepper import Stepper
 from tests.run.protocol.world import INTERVAL, PARTITIONS, PIPELINE, STAGES, World
 
 from stagehold.checkpoints.releasing import as_released, released_at_end
+from stagehold.cli.running.runs_command import _row
 from stagehold.errors import UnknownName
 from stagehold.ledger.partitions import Partitions
 from stagehold.model.records import Run, RunState
@@ -20,6 +22,7 @@ from stagehold.model.states import RunEvent
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.here.region import work_on
 from stagehold.run.intervals.run_matrix import RunsAsked, run_matrix
+from stagehold.run.lease.lost_attempts import NOT_RENEWED
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 
@@ -127,16 +130,33 @@ def test_a_run_whose_gate_refuses_is_blocked_and_the_one_that_judges_by_other_wo
     assert found["let"]["prints"].counts[RAN] == PARTITIONS
 
 
+def begin(world, run_id):
+    """A run whose first attempt is right before its commit."""
+    pipeline = world.pipelines[1]
+    world.ledger.runs.start(Run(run_id, PIPELINE, INTERVAL, "cli", RunState.RUNNING, datetime.now(UTC)))
+    (own,) = (one for one in stage_regions(pipeline) if one.name == "drafts")
+    task = RegionTask(RunRequest(pipeline, run_id, INTERVAL, {}), own, f"cli/{run_id}", "cli")
+    attempt = Stepper(lambda: work_on(task, world.workplace))
+    assert attempt.go_to("before its commit")
+    return attempt
+
+
+def test_a_run_that_was_killed_says_who_noticed_as_soon_as_its_lease_is_over(world):
+    attempt = begin(world, "killed")
+    assert lines(world)["killed"]["drafts"].lost is None
+    attempt.kill()
+    world.end_leases()
+    drafts = lines(world)["killed"]["drafts"]
+    assert (drafts.outcome, drafts.lost.noticed) == (FAILED, NOT_RENEWED)
+    (line,) = matrix(world).lines
+    assert "lost, noticed by its lease, which nobody renewed, 20" in _row(replace(line, active=False))[1]
+
+
 def test_a_run_that_was_killed_lacks_what_it_never_came_to(world):
     go(world, "whole")
     for partition in range(PARTITIONS):
         world.write_source(partition, (partition + 50,))
-    pipeline = world.pipelines[1]
-    world.ledger.runs.start(Run("killed", PIPELINE, INTERVAL, "cli", RunState.RUNNING, datetime.now(UTC)))
-    (own,) = (one for one in stage_regions(pipeline) if one.name == "drafts")
-    task = RegionTask(RunRequest(pipeline, "killed", INTERVAL, {}), own, "cli/killed", "cli")
-    attempt = Stepper(lambda: work_on(task, world.workplace))
-    assert attempt.go_to("before its commit")
+    attempt = begin(world, "killed")
     at_work = lines(world)["killed"]["drafts"]
     assert at_work.outcome is StageOutcome.RUNNING
     attempt.kill()

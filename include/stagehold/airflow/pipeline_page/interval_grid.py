@@ -16,6 +16,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     StageColumn,
     TryFailure,
 )
+from stagehold.airflow.run_page.run_responses import AttemptLoss
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Pin
@@ -23,7 +24,7 @@ from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lost_attempts import works
-from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.pipeline import Pipeline, Stage
 
 MOST_RUNS = 3  # runs that are named where several made a stage's partitions
 
@@ -57,13 +58,10 @@ def _row(
     tries = [one for one in facts.tries if run is not None and one.run_id == run.run_id]
     cells = []
     for stage in facts.known.pipeline.stages:
-        place = (interval, stage.id)
         own = [one for one in tries if one.region == regions[stage.name]]
         active = run is not None and run.active
         working = works(facts.known.pipeline.name, interval, own, facts.leases, active=active)
-        standing = facts.standings[interval].get(stage.id)
-        told = _cell(stage.name, standing, figures.get(place, ()), own, run, facts.warned.get(place, 0), active=working)
-        cells.append(told)
+        cells.append(_cell(stage, interval, facts, figures.get((interval, stage.id), ()), own, run, active=working))
     return IntervalRow(
         interval=interval,
         looks=tuple(sorted(facts.looks_of[interval])),
@@ -78,21 +76,22 @@ def _pin(pin: Pin | None) -> IntervalPin | None:
 
 
 def _cell(
-    stage: str,
-    standing: Standing | None,
+    stage: Stage,
+    interval: str,
+    facts: IntervalFacts,
     figures: Sequence[StateFigures],
     tries: Sequence[LastTries],
     run: NewestRun | None,
-    warned: int,
     *,
     active: bool,
 ) -> StageCell:
     made_by: Counter[str] = Counter()
     for one in figures:
         made_by[one.run_id] += one.partitions
-    computed, found = made_by[run.run_id] if run else 0, standing or _along(figures)
+    computed = made_by[run.run_id] if run else 0
+    found = facts.standings[interval].get(stage.id) or _along(figures)
     return StageCell(
-        stage=stage,
+        stage=stage.name,
         state=_state(found, tries, active=active),
         counts=found.counts,
         wanted=found.total if found.declared else None,
@@ -107,8 +106,8 @@ def _cell(
         ),
         judged=sum(one.judged for one in figures),
         refused=sum(one.refused for one in figures),
-        warned=warned,
-        failures=tuple(_failures(tries, active=active)),
+        warned=facts.warned.get((interval, stage.id), 0),
+        failures=tuple(_failures(tries, facts, active=active)),
     )
 
 
@@ -137,10 +136,11 @@ def _state(standing: Standing, tries: Sequence[LastTries], *, active: bool) -> S
     return next((state for state, is_so in true.items() if is_so), StageStanding.CONSUMABLE)
 
 
-def _failures(tries: Sequence[LastTries], *, active: bool) -> Iterator[TryFailure]:
+def _failures(tries: Sequence[LastTries], facts: IntervalFacts, *, active: bool) -> Iterator[TryFailure]:
     for one in tries:
         if one.failed(active=active):
-            yield TryFailure(tries=one.tries, cause=one.cause, failure=one.failure)
+            lost = AttemptLoss.of(facts.losses.get((one.run_id, one.region))) if one.may_be_lost else None
+            yield TryFailure(tries=one.tries, cause=one.cause, failure=one.failure, lost=lost)
 
 
 def _newest_run(interval: str, facts: IntervalFacts) -> NewestRun | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Pin, Run, RunState
 from stagehold.model.standing import RunWord, Standing, need_of, together
 from stagehold.run.intervals.interval_standings import Standings
+from stagehold.run.lease.lost_attempts import Loss, region_losses
 
 if TYPE_CHECKING:
     from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
@@ -57,7 +58,7 @@ class IntervalFacts:
     """Some intervals of a pipeline, in the order of the tab, of ``total``. ``looks`` counts the intervals of the dates
     that were asked for, and ``looks_of`` says which look each matches. ``warned`` is by interval and stage id,
     ``standings`` and ``pins`` are by interval. If there are more intervals, they are behind ``following``. ``leases``
-    are the names of leases that are held.
+    are the names of leases that are held, ``losses`` the last lost attempts by run and region.
     """
 
     known: KnownPipeline
@@ -73,6 +74,7 @@ class IntervalFacts:
     standings: Mapping[str, Standings]
     pins: Mapping[str, Pin]
     leases: frozenset[str]
+    losses: Mapping[tuple[str, str], Loss] = field(default_factory=dict)
 
 
 def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
@@ -87,6 +89,7 @@ def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
     rest = tuple(one for one in newest(every, asked.before) if asked.look in looks.get(one, ()))
     shown = rest[: asked.limit]
     runs = {run.interval: run for run in ledger.runs.newest_of_intervals(pipeline, shown)}
+    tries = ledger.intervals.last_tries([run.run_id for run in runs.values()])
     return IntervalFacts(
         known=known,
         intervals=shown,
@@ -96,11 +99,12 @@ def read_facts(known: KnownPipeline, asked: Asked) -> IntervalFacts:
         following=shown[-1] if len(rest) > len(shown) else None,
         runs=runs,
         figures=ledger.partitions.figures(pipeline, shown),
-        tries=ledger.intervals.last_tries([run.run_id for run in runs.values()]),
+        tries=tries,
         warned=ledger.intervals.warned(pipeline, shown) if any(one.gate for one in known.pipeline.stages) else {},
         leases=frozenset(one.name for one in ledger.leases.alive_among((), [f"{pipeline}/"], MOST_LEASES)),
         standings={one: stages[one] for one in shown},
         pins=ledger.pins.holding(pipeline, shown),
+        losses=region_losses(tries, ledger),
     )
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from stagehold.airflow.answering.response_model import AS_RECORDED, Looked, ResponseModel
+from stagehold.airflow.run_page.run_responses import AttemptLoss
 from stagehold.gates.verdicts import Outcome
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
 from stagehold.model.records import RunState, Severity
@@ -35,11 +36,14 @@ class MadeBy(ResponseModel):
 
 
 class TryFailure(ResponseModel):
-    """Why tries of a region failed in the newest run; ``tries`` of its shares ended like that."""
+    """Why tries of a region failed in the newest run; ``tries`` of its shares ended like that. If the last one was lost,
+    ``lost`` says who noticed, and when.
+    """
 
     tries: int
     cause: str | None
     failure: str | None
+    lost: AttemptLoss | None = None
 
 
 class StageCell(ResponseModel):

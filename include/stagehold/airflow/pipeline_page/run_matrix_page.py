@@ -7,6 +7,7 @@ from datetime import datetime
 
 from stagehold.airflow.answering.response_model import AS_RECORDED, Looked, ResponseModel
 from stagehold.airflow.pipeline_page.known_pipeline import KnownPipeline
+from stagehold.airflow.run_page.run_responses import AttemptLoss
 from stagehold.model.records import RunState
 from stagehold.model.standing import StageOutcome
 from stagehold.run.intervals.run_matrix import RunLine, RunMatrix, StageSquare
@@ -15,7 +16,8 @@ from stagehold.run.intervals.run_matrix import RunLine, RunMatrix, StageSquare
 class RunSquare(ResponseModel):
     """What a run did about a stage. ``counts`` are partitions by outcome; one partition may be in several, since healed
     partitions were computed, too. ``attempts`` are those of its region. ``seconds`` is the work of this run, ``spared``
-    the work of earlier runs that it reused. ``failure`` is why its last attempt failed, if that matters.
+    the work of earlier runs that it reused. ``failure`` is why its last attempt failed, if that matters. If that
+    attempt was lost, ``lost`` says who noticed, and when.
     """
 
     stage: str
@@ -26,6 +28,7 @@ class RunSquare(ResponseModel):
     spared: float
     cause: str | None
     failure: str | None
+    lost: AttemptLoss | None
 
 
 class MatrixRun(ResponseModel):
@@ -85,4 +88,4 @@ def _run(line: RunLine) -> MatrixRun:
 
 
 def _square(square: StageSquare) -> RunSquare:
-    return RunSquare(**vars(square))
+    return RunSquare(**{**vars(square), "lost": AttemptLoss.of(square.lost)})

@@ -132,7 +132,7 @@ def _line(
         region=attempt.subject,
         epoch=attempt.epoch,
         state=attempt.state,
-        lost=None if loss is None else AttemptLoss(noticed=loss.noticed, at=loss.at),
+        lost=AttemptLoss.of(loss),
         started_at=attempt.started_at,
         ended_at=attempt.ended_at or (loss.at if loss else None),
         failure=failure,

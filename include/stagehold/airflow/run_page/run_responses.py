@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from stagehold.airflow.answering.response_model import Looked, ResponseModel
 from stagehold.airflow.run_page.gate_responses import GateFailure
@@ -11,6 +12,9 @@ from stagehold.airflow.runs.task_clearing import TaskToClear
 from stagehold.model.records import AttemptState, RunState
 from stagehold.model.standing import CellState
 from stagehold.plan.resume.decisions import Action
+
+if TYPE_CHECKING:
+    from stagehold.run.lease.lost_attempts import Loss
 
 
 class PartitionCell(ResponseModel):
@@ -105,6 +109,10 @@ class AttemptLoss(ResponseModel):
 
     noticed: str
     at: datetime
+
+    @staticmethod
+    def of(loss: Loss | None) -> AttemptLoss | None:
+        return AttemptLoss(noticed=loss.noticed, at=loss.at) if loss else None
 
 
 class AttemptLine(ResponseModel):

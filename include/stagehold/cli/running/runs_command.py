@@ -11,6 +11,8 @@ import typer
 from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.model.standing import StageOutcome
+from stagehold.model.states import RUN
+from stagehold.run.lease.lost_attempts import LOST
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
@@ -68,8 +70,6 @@ _COLUMNS = ("interval", "state", "started", "work", "spared")
 
 def _goes_on(run: Run, ledger: Ledger) -> bool:
     """Somebody works on its interval, as far as the ledger tells."""
-    from stagehold.model.states import RUN
-
     if RUN.is_terminal(run.state):
         return False
     return bool(ledger.leases.alive_among((), [f"{run.pipeline}/{run.interval}/"], 1))
@@ -77,8 +77,16 @@ def _goes_on(run: Run, ledger: Ledger) -> bool:
 
 def _row(line: RunLine) -> Sequence[str]:
     run, work = line.run, sum(square.seconds for square in line.squares)
-    told = (run.interval, run.state, moment(run.started_at), f"{work:.1f} s", f"{line.spared:.1f} s")
+    told = (run.interval, _state(line), moment(run.started_at), f"{work:.1f} s", f"{line.spared:.1f} s")
     return (*told, *map(_square, line.squares), run.run_id)
+
+
+def _state(line: RunLine) -> str:
+    """Of a run that was killed the ledger has no end."""
+    lost = next((square.lost for square in line.squares if square.lost), None)
+    if lost is None or line.active or RUN.is_terminal(line.run.state):
+        return line.run.state
+    return f"{LOST}, {lost}, {moment(lost.at)}"
 
 
 def _square(square: StageSquare) -> str:

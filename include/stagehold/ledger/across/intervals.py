@@ -15,6 +15,7 @@ from stagehold.ledger.database.schema import attempts, gate_results, partitions,
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Severity
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import ATTEMPT
+from stagehold.plan.restart.rules import WORKER_LOST
 
 UNBEGUN = (AttemptState.CREATED, AttemptState.SCHEDULED)  # of tries that have had no lease
 LONGEST_FAILURE = 300  # letters of a failure's text; the page of its run has all of it
@@ -42,6 +43,11 @@ class LastTries:
     def going(self) -> bool:
         """Whether they have begun and not ended, or nobody has said so."""
         return not ATTEMPT.is_terminal(self.state) and self.state not in UNBEGUN
+
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether they may have ended without a word, or somebody has found that they did."""
+        return self.going or self.failure_rule == WORKER_LOST
 
     def failed(self, *, active: bool) -> bool:
         """A try whose process died without a word stays unended; what is still at work has not failed."""

@@ -18,7 +18,7 @@ from stagehold.model.standing import PartitionState, StageOutcome
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.lease.lost_attempts import works
+from stagehold.run.lease.lost_attempts import Loss, region_losses, works
 from stagehold.spec.pipeline import Pipeline, Stage
 
 MOST_LOOKED_AT = 400  # runs for one page, however few of them are like what is asked for
@@ -35,7 +35,8 @@ _KEPT_BACK = {
 class StageSquare:
     """What a run did about a stage, by its name. ``counts`` are partitions by what became of them: one that was healed
     counts as computed, too, and one may be both computed and blocked. ``attempts`` are those of its region. ``seconds``
-    is the work of this run, ``spared`` that of what it took as earlier runs had left it.
+    is the work of this run, ``spared`` that of what it took as earlier runs had left it. ``lost`` says who noticed, and
+    when, that its last attempt was lost.
     """
 
     stage: str
@@ -46,6 +47,7 @@ class StageSquare:
     spared: float
     cause: str | None = None
     failure: str | None = None
+    lost: Loss | None = None
 
     def has(self, outcome: StageOutcome) -> bool:
         return self.outcome is outcome or self.counts.get(outcome, 0) > 0
@@ -139,6 +141,7 @@ class _Facts:
     tries: Mapping[tuple[str, str], int]
     wanted: Mapping[tuple[str, str], int | None]  # partitions by interval and stage id
     leases: Collection[str]
+    losses: Mapping[tuple[str, str], Loss]
 
 
 def _lines(
@@ -160,11 +163,12 @@ def _read(pipeline: Pipeline, runs: Sequence[Run], ledger: Ledger, active: Colle
     places = {(pipeline.name, run.interval) for run in runs}
     decided = ledger.pipelines.decided(places)
     alive = ledger.leases.alive_among((), [f"{pipeline.name}/"], MOST_LEASES) if active else ()
+    last_tries = ledger.intervals.last_tries(ids)
     return _Facts(
         pipeline=pipeline,
         work=ledger.run_outcomes.own_work(ids),
         left=ledger.run_outcomes.left_behind(ids, active),
-        last_tries=ledger.intervals.last_tries(ids),
+        last_tries=last_tries,
         tries=ledger.run_outcomes.tries(ids),
         wanted={
             (place[1], declared.stage): declared.partitions
@@ -172,6 +176,7 @@ def _read(pipeline: Pipeline, runs: Sequence[Run], ledger: Ledger, active: Colle
             for declared in declared_stages(with_counts(pipeline, decided.get(place, {})))
         },
         leases=frozenset(lease.name for lease in alive),
+        losses=region_losses(last_tries, ledger),
     )
 
 
@@ -197,6 +202,7 @@ def _square(stage: Stage, region: str, run: Run, facts: _Facts, *, active: bool)
         spared=round(work.spared + reused, 1),
         cause=failed[0].cause if failed else None,
         failure=failed[0].failure if failed else None,
+        lost=facts.losses.get((run.run_id, region)) if failed and failed[0].may_be_lost else None,
     )
 
 

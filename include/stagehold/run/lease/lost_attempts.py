@@ -42,6 +42,18 @@ def losses(attempts: Sequence[Attempt], ledger: Ledger) -> Mapping[str, Loss]:
     return {attempt_id: loss for attempt_id, loss in found if loss is not None}
 
 
+def region_losses(tries: Iterable[LastTries], ledger: Ledger) -> Mapping[tuple[str, str], Loss]:
+    """By run and region, the last loss of those in which somebody may have been lost."""
+    runs = dict.fromkeys(one.run_id for one in tries if one.may_be_lost)
+    found: dict[tuple[str, str], Loss] = {}
+    for run_id in runs:
+        attempts = ledger.attempts.of_run(run_id)
+        regions = {attempt.attempt_id: attempt.region for attempt in attempts}
+        told = losses(attempts, ledger).items()
+        found |= {(run_id, regions[attempt]): loss for attempt, loss in sorted(told, key=lambda one: one[1].at)}
+    return found
+
+
 def _loss(attempt: Attempt, attempts: Iterable[Attempt], ledger: Ledger) -> Loss | None:
     if attempt.failure_rule == WORKER_LOST and attempt.ended_at:
         follower = _follower(attempt, attempts)

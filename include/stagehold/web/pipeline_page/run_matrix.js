@@ -73,7 +73,7 @@ const Mark = ({ outcome }) => html`
  * @param {Api.MatrixRun} run
  * @param {Api.RunSquare} square
  */
-function squareText(run, { stage, outcome, counts, attempts, seconds, spared, cause }) {
+function squareText(run, { stage, outcome, counts, attempts, seconds, spared, cause, lost }) {
   const { interval } = run;
   const facts = [textOf("run.square", { interval, run: shortRun(run.run_id), stage, text: OUTCOMES[outcome].text })];
   const told = IN_ORDER.filter((one) => counts[one]).map(
@@ -84,6 +84,8 @@ function squareText(run, { stage, outcome, counts, attempts, seconds, spared, ca
   if (seconds > 0) facts.push(textOf("work.done", { time: lasted(seconds) }));
   if (spared > 0) facts.push(textOf("work.spared", { time: lasted(spared) }));
   if (cause) facts.push(cause);
+  if (lost)
+    facts.push(`${textOf("attempt.lost")}, ${textOf("attempt.noticed", { at: clock(lost.at), by: lost.noticed })}`);
   return facts.join(" · ");
 }
 

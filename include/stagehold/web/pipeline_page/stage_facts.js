@@ -26,12 +26,19 @@ const MadeBy = ({ cell: { made_by } }) => html`
   <//>`;
 
 /** @param {{ failure: Api.TryFailure }} props */
-const Failure = ({ failure: { cause, failure, tries } }) => html`
+const Failure = ({ failure: { cause, failure, tries, lost } }) => html`
   <${Box} data-testid="failure" px="4" pb="3">
     ${
       cause &&
       html`
         <${Text} color="failed.fg" fontWeight="semibold">${tries > 1 && `${plural(tries, "task")}: `}${cause}<//>`
+    }
+    ${
+      lost &&
+      html`
+        <${Text} color="failed.fg" data-testid="lost" fontWeight="semibold">
+          ${textOf("attempt.lost")}, ${textOf("attempt.noticed", { at: clock(lost.at), by: lost.noticed })}
+        <//>`
     }
     <${CodeBlock}>${failure ?? textOf("attempt.silent")}<//>
   <//>`;

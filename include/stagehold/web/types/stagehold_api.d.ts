@@ -670,6 +670,7 @@ declare namespace Api {
     spared: number;
     cause: string | null;
     failure: string | null;
+    lost: AttemptLoss | null;
   }
 
   type RunState =
@@ -965,6 +966,7 @@ declare namespace Api {
     tries: number;
     cause: string | null;
     failure: string | null;
+    lost: AttemptLoss | null;
   }
 
   interface Unplanned {
