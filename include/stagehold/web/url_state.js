@@ -1,23 +1,46 @@
 // @ts-check
 // What a page shows is said in its address, so that a reload, the way back and a link show it again.
+//
+// Airflow's router is not told of such a change: Airflow draws a plugin's page anew after the first step that it takes
+// itself, and what was chosen or opened there would be gone.
 
-const { useCallback } = globalThis.React;
-const { useSearchParams } = globalThis.ReactRouterDOM;
+const { useSyncExternalStore } = globalThis.React;
+const { useLocation } = globalThis.ReactRouterDOM;
 
 /**
  * @typedef {Record<string, string>} Said by name; what is empty is not said
  * @typedef {(change: Said, options?: { replace: boolean }) => void} Say
  */
 
-// Says something in the address that is read when the page is loaded. Airflow is not told: it would make the page anew.
-/**
- * @param {string} name
- * @param {string} value
- */
-export function noteInUrl(name, value) {
+/** @type {Set<() => void>} */
+const watching = new Set();
+
+/** @param {() => void} look */
+function watch(look) {
+  watching.add(look);
+  globalThis.addEventListener("popstate", look);
+  return () => {
+    watching.delete(look);
+    globalThis.removeEventListener("popstate", look);
+  };
+}
+
+const address = () => globalThis.location.search;
+
+// The router counts the steps of a visit in `idx`, and knows each by its `key`.
+/** @param {{ idx?: number } | null} state */
+const nextStep = (state) => ({ ...state, idx: (state?.idx ?? 0) + 1, key: Math.random().toString(36).slice(2, 10) });
+
+/** @type {Say} */
+function say(change, { replace } = { replace: false }) {
   const url = new URL(globalThis.location.href);
-  url.searchParams.set(name, value);
-  globalThis.history.replaceState(globalThis.history.state, "", url);
+  for (const [name, value] of Object.entries(change))
+    value ? url.searchParams.set(name, value) : url.searchParams.delete(name);
+  if (url.href === globalThis.location.href) return;
+  const { history } = globalThis;
+  if (replace) history.replaceState(history.state, "", url);
+  else history.pushState(nextStep(history.state), "", url);
+  for (const look of watching) look();
 }
 
 // What the address says under these names, and how to change that. A change is a step that the way back undoes, unless
@@ -27,17 +50,8 @@ export function noteInUrl(name, value) {
  * @returns {[Said, Say]}
  */
 export function useUrlState(names) {
-  const [params, setParams] = useSearchParams();
+  useLocation(); // a link of Airflow's to this page changes the address, too
+  const params = new URLSearchParams(useSyncExternalStore(watch, address));
   const said = names.flatMap((name) => (params.get(name) ? [[name, params.get(name) ?? ""]] : []));
-  const say = useCallback(
-    /** @type {Say} */
-    (change, options) =>
-      setParams(() => {
-        const next = new URLSearchParams(globalThis.location.search); // with what was noted there
-        for (const [name, value] of Object.entries(change)) value ? next.set(name, value) : next.delete(name);
-        return next;
-      }, options),
-    [setParams],
-  );
   return [Object.fromEntries(said), say];
 }

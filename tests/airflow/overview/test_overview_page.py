@@ -16,6 +16,8 @@ from stagehold.settings import load_settings
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
 URL = "/plugin/stagehold-pipelines"
+LOOK = """async () => (await import('/stagehold/static/overview_page/overview_texts.js')).lookPage(
+    {name: 'one', standing: 'failing'}, {interval: '2026-11-20', run_id: 'of-a-command'})"""
 COLOUR = "(card) => getComputedStyle(card).backgroundColor"
 
 
@@ -32,6 +34,7 @@ def test_each_pipeline_says_how_it_stands_and_leads_to_its_pages(page, stopped):
     assert "/dags/shipping_priority/runs/" in (failed.get_attribute("href") or "")
     row.get_by_role("link", name="shipping_priority", exact=True).click()
     page.wait_for_url("**/dags/shipping_priority/plugin/stagehold-intervals")
+    assert page.evaluate(LOOK).endswith("/dags/one/plugin/stagehold-intervals?first=2026-11-20&last=2026-11-20")
 
 
 def test_a_tile_shows_only_the_pipelines_that_it_counts(page, stopped):
@@ -40,6 +43,7 @@ def test_a_tile_shows_only_the_pipelines_that_it_counts(page, stopped):
     page.get_by_test_id("tile-failing").click()
     expect(page.get_by_test_id("pipeline-customer_totals")).to_have_count(0)
     expect(page.get_by_test_id("pipeline-shipping_priority")).to_be_visible()
+    expect(page.get_by_test_id("tile-failing")).to_be_focused()  # the page was not made anew
     page.get_by_test_id("tile-failing").click()
     expect(page.get_by_test_id("pipeline-customer_totals")).to_be_visible()
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 from sqlalchemy import delete, insert, literal, select, true, update
+from tests.airflow.made_runs import make_sources
 
 from stagehold.airflow.answering.kept_standings import kept_standings
 from stagehold.ledger.database.engine import Database
@@ -39,6 +41,8 @@ STAGES = {
 }
 GATED = ("shipping_priority", "top_orders")
 FIRST = date(2026, 9, 1)
+SHOWN, DAYS = 20, 27  # of a page, and all that are made
+FAILED, BLOCKED, REUSED, WARNED, RECOVERED = DAYS - 3, DAYS - 5, DAYS - 7, DAYS - 9, DAYS - 11
 FAILURE = "Spark lost its server in the middle of the stage."
 
 
@@ -201,3 +205,35 @@ def make_many_runs(intervals: Iterable[str]) -> None:
     begun = (Run(f"{PIPELINE}/old__{one}", PIPELINE, one, "cli", RunState.FINISHED, at(one)) for one in intervals)
     with Database(load_settings().ledger_url).writing() as connection:
         connection.execute(insert(runs), [row_of(one) for one in begun])
+
+
+@contextmanager
+def made_weeks() -> Iterator[Ledger]:
+    """Four weeks in which some nights went wrong."""
+    make_sources(Path(load_settings().lake_uri))  # without which nothing can be planned
+    with emptied_ledger() as ledger:
+        make_many_runs(day(number) for number in range(DAYS - SHOWN))
+        for number in range(DAYS - SHOWN, DAYS):
+            _make_night(ledger, number)
+        MadeRun(ledger, day(WARNED)).warn("shipping_priority", [2, 3])
+        blocked = MadeRun(ledger, day(BLOCKED)).begin()
+        refused = {"state": PartitionState.BLOCKED, "refused": ("no nulls",), "failure": "refused"}
+        blocked.attempt("shipping_priority", [14, 15], **refused)
+        blocked.fail()
+        again = MadeRun(ledger, day(REUSED), "backfill", hours=30).begin()
+        for stage, count in STAGES.items():
+            again.attempt(stage, range(count) if stage in GATED else ())
+        again.end()
+        yield ledger
+
+
+def _make_night(ledger: Ledger, number: int) -> None:
+    if number not in (FAILED, RECOVERED):
+        make_whole(ledger, day(number), 1 + number / 10)
+        return
+    run = make_failed(ledger, day(number), "orders_by_customer", 5)
+    if number == RECOVERED:
+        run.begin()
+        for stage, first in (("orders_by_customer", 5), ("shipping_priority", 0), ("top_orders", 0)):
+            run.attempt(stage, range(first, STAGES[stage]))
+        run.end()

@@ -106,13 +106,16 @@ const href = (path) => new URL(`../../../dags/${path}`, import.meta.url).href;
 export const pipelinePage = ({ name, standing }) =>
   href(standing === "hidden" ? encodeURIComponent(name) : `${encodeURIComponent(name)}/plugin/stagehold-intervals`);
 
-// Where a gate's refusal is looked at: on the run's page, or, of a command's run, at the interval on the tab.
+// Where a gate's refusal is looked at: on the run's page, or, of a command's run, on the tab with the intervals of that
+// day. What is no day is looked for there.
 /**
  * @param {Api.PipelineRow} row
  * @param {Api.IntervalMark} mark
  */
-export const lookPage = (row, mark) =>
-  runPage(mark.run_id) ?? `${pipelinePage(row)}?interval=${encodeURIComponent(mark.interval)}`;
+export function lookPage(row, mark) {
+  const [day] = /^\d{4}-\d{2}-\d{2}/.exec(mark.interval) ?? [""];
+  return runPage(mark.run_id) ?? `${pipelinePage(row)}${day && `?first=${day}&last=${day}`}`;
+}
 
 /** @type {Record<string, string>} */
 export const BACK_ENDS = { postgresql: "PostgreSQL", sqlite: "SQLite" };

@@ -5,7 +5,7 @@ import { fetchBackfill, Refused, startBackfill } from "../api.js";
 import { plural, timeToGo } from "../formats.js";
 import { textOf } from "../texts.js";
 import { Card, Field, html, Notice, onTyped, Select, SmallButton, term } from "../ui.js";
-import { noteInUrl, useUrlState } from "../url_state.js";
+import { useUrlState } from "../url_state.js";
 import { BackfillPlan } from "./backfill_plan.js";
 
 const { useEffect, useRef, useState } = globalThis.React;
@@ -226,7 +226,7 @@ const NO_FIELDS = { first: "", last: "", stages: [], from: ANY, only: ANY };
  * @param {() => Promise<void>} show
  */
 function useShownInUrl(fields, setFields, show) {
-  const [said] = useUrlState([IN_URL]);
+  const [said, say] = useUrlState([IN_URL]);
   const [came, setCame] = useState(said[IN_URL] ?? "");
   useEffect(() => {
     if (came) setFields({ ...NO_FIELDS, ...parsed(came) });
@@ -239,7 +239,7 @@ function useShownInUrl(fields, setFields, show) {
   }, [fields]);
   return (/** @type {Event} */ event) => {
     event.preventDefault();
-    noteInUrl(IN_URL, JSON.stringify(fields));
+    say({ [IN_URL]: JSON.stringify(fields) }, { replace: true });
     return show();
   };
 }

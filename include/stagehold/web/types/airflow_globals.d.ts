@@ -10,6 +10,7 @@ interface React {
   useEffect(effect: () => unknown, dependencies: unknown[]): void;
   useRef<T>(initial: T): { current: T };
   useState<T>(initial: T | (() => T)): [T, (next: T | ((now: T) => T)) => void];
+  useSyncExternalStore<T>(subscribe: (changed: () => void) => () => void, snapshot: () => T): T;
 }
 
 interface ChakraUI {
@@ -42,10 +43,7 @@ interface ReactDOM {
 }
 
 interface ReactRouterDOM {
-  useSearchParams(): [
-    URLSearchParams,
-    (next: (now: URLSearchParams) => URLSearchParams, options?: { replace: boolean }) => void,
-  ];
+  useLocation(): unknown;
 }
 
 declare var React: React;
