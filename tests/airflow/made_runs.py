@@ -229,6 +229,19 @@ def begin_attempt(run: HalfDone, stage: str, seconds: float) -> Lease:
     return lease
 
 
+def fail_attempt(run: HalfDone, stage: str, failure: str) -> None:
+    """One more that failed, with this text."""
+    own = f"{run.dag_id}/{run.run_id}"
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        lease = ledger.leases.acquire(f"{run.dag_id}/{run.run_id}/{stage}", "ann|host|7|1", 60)
+        facts = (own, run.dag_id, run.run_id, stage, lease.epoch, AttemptState.RUNNING, datetime.now(UTC))
+        attempt = Attempt(f"{own}.{stage}.{lease.epoch}", *facts)
+        ledger.attempts.create(attempt, *UNTIL_RUNNING)
+        told = Failure(failure, FailureClass.RECOVERABLE, "anything_else")
+        ledger.attempts.apply(attempt.attempt_id, AttemptEvent.FAIL, failure=told)
+        ledger.leases.release(lease)
+
+
 def _set_states(dag_run: DagRun, states: dict[str, str], state: str, session: Session) -> None:
     from airflow.utils.state import DagRunState
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.airflow.made_runs import make_half_done, observe, spoil
+from tests.airflow.made_runs import fail_attempt, make_half_done, observe, spoil
 from tests.airflow.overview.conftest import stopped
 from tests.airflow.pipeline_page.made_checkpoints import make_checkpoints
 from tests.airflow.pipeline_page.made_intervals import FAILED, PIPELINE, REUSED, WARNED, day, made_weeks
@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1.min.js").read_text(encoding="utf-8")
 FOUND = """async () => (await axe.run('#stagehold-page')).violations.flatMap(
     (rule) => rule.nodes.map((node) => `${rule.id}: ${node.target}: ${node.failureSummary}`))"""
+SETTLE_MILLISECONDS = 300  # until the page has seen what does not fit any more
 WIDE = "(panel) => panel.scrollWidth - panel.clientWidth"
 
 
@@ -37,6 +38,7 @@ def found_by_axe(page: Page) -> list[str]:
         page.emulate_media(color_scheme=scheme)
         expect(page.locator("html")).to_have_class(re.compile(rf"\b{scheme}\b"))
         page.evaluate("(size) => { document.documentElement.style.fontSize = size; }", size)
+        page.wait_for_timeout(SETTLE_MILLISECONDS)
         told = page.evaluate(FOUND)
         wider = panel.evaluate(WIDE)
         told += [f"{wider} pixels are beside the page"] if wider > 0 else []
@@ -57,6 +59,7 @@ def test_axe_finds_nothing_on_the_page_of_a_run_with_all_of_it_open(page, refuse
     spoil(refused_run, "shipping_priority", [0, 1])  # so that more runs again than what failed, which is asked about
     for before, value in ((1, "41"), (0, "99")):
         observe(refused_run, "shipping_priority", value, before)
+    fail_attempt(refused_run, "top_orders", "A long story.\n" * 60)
     with Ledger.open(load_settings().ledger_url) as ledger:
         failed = untold("notifier pager:Pager of on_failure", ConnectionError("nobody answers"))
         note_untold(f"{refused_run.dag_id}/{refused_run.run_id}", [failed], ledger)

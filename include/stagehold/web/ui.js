@@ -7,7 +7,7 @@ import { runPage } from "./formats.js";
 import { meaningOf, textOf } from "./texts.js";
 import htm from "./vendor/htm-3.1.1.js";
 
-const { createElement, useEffect, useState } = globalThis.React;
+const { createElement, useEffect, useRef, useState } = globalThis.React;
 const { createPortal } = globalThis.ReactDOM;
 const { Badge, Box, Button, Code, Flex, Heading, Link, NativeSelect, Spinner, Table, Text } = globalThis.ChakraUI;
 
@@ -151,10 +151,31 @@ const CELLS = {
 };
 const NO_LAST_LINE = { "& tr:last-of-type td": { borderBottomWidth: 0 } };
 
+// What is larger than its place is moved by arrow keys, so Tab leads to it; to what is all in sight it does not.
+/** @param {string} label */
+function useScrolling(label) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const [larger, setLarger] = useState(false);
+  useEffect(() => {
+    const box = place.current;
+    if (box === null) return undefined;
+    const watch = new ResizeObserver(() =>
+      setLarger(box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight),
+    );
+    for (const part of [box, ...box.children]) watch.observe(part);
+    return () => watch.disconnect();
+  }, []);
+  return larger ? { "aria-label": label, ref: place, role: "group", tabIndex: 0 } : { ref: place };
+}
+
+/** @param {{ children: Content }} props */
+export const ScrollingTable = ({ children }) => html`
+  <${Table.ScrollArea} ...${useScrolling(textOf("scroll.table"))}>${children}<//>`;
+
 // A table with these heads around `Cells`; `lastLine` is whether there is a line below it, too.
 /** @param {{ names: Content[], children: Content, lastLine?: boolean } & Rest} props */
 export const ColumnTable = ({ names, children, lastLine = false, ...heads }) => html`
-  <${Table.ScrollArea}>
+  <${ScrollingTable}>
     <${Table.Root} css=${lastLine ? CELLS : { ...CELLS, ...NO_LAST_LINE }} size="sm">
       <${Table.Header}>
         <${Table.Row}>
@@ -198,6 +219,13 @@ export const Tag = ({ palette, children, ...rest }) => html`
 /** @param {{ children: Content } & Rest} props */
 export const CodeBlock = ({ children, ...rest }) => html`
   <${Code} display="block" p="2" size="sm" variant="surface" whiteSpace="pre-wrap" ...${rest}>${children}<//>`;
+
+// One that may be longer than its place.
+/** @param {{ children: Content } & Rest} props */
+export const LongCode = ({ children, ...rest }) => html`
+  <${CodeBlock} overflow="auto" p="3" size=${undefined} ...${useScrolling(textOf("scroll.text"))} ...${rest}>
+    ${children}
+  <//>`;
 
 // What stands between backticks is for a terminal or a file.
 /** @param {{ text: string }} props */

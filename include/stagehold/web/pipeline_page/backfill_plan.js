@@ -4,7 +4,7 @@
 import { plural, timeToGo } from "../formats.js";
 import { number } from "../numbers.js";
 import { textOf, withTexts } from "../texts.js";
-import { html, Muted, SmallButton, tooltip } from "../ui.js";
+import { html, Muted, ScrollingTable, SmallButton, tooltip } from "../ui.js";
 
 const { useState } = globalThis.React;
 const { Box, Table, Text } = globalThis.ChakraUI;
@@ -98,7 +98,7 @@ export function BackfillPlan({ plan }) {
   const names = plan.stages.length ? plan.stages : (plan.intervals[0]?.cells.map((cell) => cell.stage) ?? []);
   return html`
     <${Box} borderTopWidth="1px" data-testid="backfill-plan">
-      <${Table.ScrollArea}>
+      <${ScrollingTable}>
         <${Table.Root} css=${TIGHT} size="sm">
           <${Table.Header}>
             <${Table.Row}>

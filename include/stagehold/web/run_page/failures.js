@@ -2,7 +2,7 @@
 // What went wrong: attempts that failed, and what gates refused, which may be waived here.
 
 import { textOf } from "../texts.js";
-import { Card, CodeBlock, Columns, html, Muted, Tag, term } from "../ui.js";
+import { Card, Columns, html, LongCode, Muted, Tag, term } from "../ui.js";
 import { ranges, STANDINGS, wordsOf } from "./run_texts.js";
 import { Waive, WaiveButton } from "./waive.js";
 
@@ -13,7 +13,7 @@ const { Box, Text } = globalThis.ChakraUI;
 const Trace = ({ region, text }) => html`
   <${Box} as="details" data-testid="trace-${region}" fontSize="sm" mt="1">
     <${Box} as="summary" color="fg.muted" cursor="pointer">${textOf("failure.trace")}<//>
-    <${CodeBlock} fontSize="xs" maxH="24em" overflow="auto" p="3" size=${undefined} whiteSpace="pre">${text}<//>
+    <${LongCode} fontSize="xs" maxH="24em" whiteSpace="pre">${text}<//>
   <//>`;
 
 // What failure enrichers say of it.
@@ -32,10 +32,7 @@ const Failure = ({ attempt }) => html`
     <//>
     ${attempt.cause && html`<${Muted} data-testid="cause-${attempt.region}" fontSize="sm" mb="1">${attempt.cause}<//>`}
     <${Labels} attempt=${attempt} />
-    <${CodeBlock} data-testid="failure-${attempt.region}" fontSize="sm" maxH="16em" overflow="auto" p="3"
-      size=${undefined}>
-      ${attempt.failure}
-    <//>
+    <${LongCode} data-testid="failure-${attempt.region}" fontSize="sm" maxH="16em">${attempt.failure}<//>
     ${attempt.trace && html`<${Trace} region=${attempt.region} text=${attempt.trace} />`}
   <//>`;
 

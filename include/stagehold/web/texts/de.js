@@ -8,6 +8,8 @@ export const DE = {
   "page.overview": "Stagehold-Pipelines",
   "page.skip": "Zu {page} springen",
   "page.late": "Nicht auf dem neuesten Stand: {problem}",
+  "scroll.table": "Tabelle, die breiter als ihr Platz ist: Pfeiltasten verschieben sie",
+  "scroll.text": "Text, der länger als sein Platz ist: Pfeiltasten verschieben ihn",
   "page.loading": "Wird geladen",
   "page.unshown.overview": "Die Pipelines können nicht gezeigt werden",
   "page.unshown.run": "Die Stufen dieses Laufs können nicht gezeigt werden",

@@ -7,6 +7,8 @@ export const EN = {
   "page.overview": "Stagehold pipelines",
   "page.skip": "Skip to {page}",
   "page.late": "Not up to date: {problem}",
+  "scroll.table": "Table that is wider than its place: arrow keys move it",
+  "scroll.text": "Text that is longer than its place: arrow keys move it",
   "page.loading": "Loading",
   "page.unshown.overview": "The pipelines cannot be shown",
   "page.unshown.run": "The stages of this run cannot be shown",
