@@ -36,8 +36,8 @@ class MadeBy(ResponseModel):
 
 
 class TryFailure(ResponseModel):
-    """Why tries of a region failed in the newest run; ``tries`` of its shares ended like that. If the last one was lost,
-    ``lost`` says who noticed, and when.
+    """Why tries of a region failed in the newest run; ``tries`` of its shares ended like that. If the last try was
+    lost, ``lost`` says who noticed, and when.
     """
 
     tries: int
