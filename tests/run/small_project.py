@@ -22,6 +22,19 @@ from stagehold.spec.pipeline import Pipeline
 INTERVAL = "i"
 FILES, ROWS = 4, 25
 NUMBERS = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": FILES}
+TWO_JOBS = """\
+from stagehold import stage
+
+
+@stage
+def numbers(ctx, source):
+    return source
+
+
+@stage
+def doubled(ctx, numbers):
+    return numbers.selectExpr("2 * number AS number")
+"""  # a stage that passes the source on, and its reader
 
 
 def numbers(file: int) -> list[int]:
@@ -53,6 +66,11 @@ class SmallProject:
         path = Path(self.settings.lake_uri) / "raw" / f"part-{number}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"number": pa.array(range(number * rows, (number + 1) * rows), pa.int64())}), path)
+
+    def write_suite(self, *expectations: str) -> None:
+        """The suite `own`, with these expectations in YAML."""
+        lines = "".join(f"  - {{{expectation}}}\n" for expectation in expectations)
+        Path(self.settings.suites, "own.yaml").write_text(f"suite: own\nexpectations:\n{lines}")
 
     def pipeline(self, name: str, stages: Mapping[str, Any], **facts: Any) -> Pipeline:
         """``stages`` as in a file; their jobs are functions of the module with their names, or `sql`."""

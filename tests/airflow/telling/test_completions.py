@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 pytestmark = pytest.mark.airflow
 
-from stagehold.airflow.telling.task_work import BEFORE_ALL, completion_by  # noqa: E402
+from stagehold.airflow.telling.task_work import BEFORE_ALL, complete_before  # noqa: E402
 from stagehold.model.records import Attempt, AttemptState  # noqa: E402
 
 START = datetime(2026, 11, 20, 3, tzinfo=UTC)
@@ -29,11 +29,11 @@ def tried(name: str, begin: int, end: int | None, state: AttemptState = F) -> At
 
 def told(*attempts: Attempt) -> dict[str, int | None]:
     """Since when each share's newest attempt tells, for those that do."""
-    found = {share: completion_by(share, attempts, ["a", "b"]) for share in ("a", "b")}
+    found = {share: complete_before(share, attempts, ["a", "b"]) for share in ("a", "b")}
     return {
-        share: None if one.since == BEFORE_ALL else int((one.since - START).total_seconds() // 60)
-        for share, one in found.items()
-        if one is not None
+        share: None if since == BEFORE_ALL else int((since - START).total_seconds() // 60)
+        for share, since in found.items()
+        if since is not None
     }
 
 
@@ -61,7 +61,7 @@ def test_the_task_that_ends_last_reports_all_work_since_the_region_was_complete_
 def test_of_tasks_that_all_start_before_any_ends_exactly_one_reports(times):
     names = [chr(ord("a") + place) for place in range(len(times))]
     attempts = [tried(f"{name}1", begin, 6 + length) for name, (begin, length) in zip(names, times, strict=True)]
-    assert sum(completion_by(name, attempts, names) is not None for name in names) == 1
+    assert sum(complete_before(name, attempts, names) is not None for name in names) == 1
 
 
 def test_a_region_that_is_not_split_is_complete_with_its_one_task():
@@ -69,4 +69,4 @@ def test_a_region_that_is_not_split_is_complete_with_its_one_task():
         Attempt("x", "r", "p", "i", "region", 1, F, at(0), at(1)),
         Attempt("y", "r", "p", "i", "region", 2, F, at(2), at(3)),
     ]
-    assert completion_by(None, alone, [None]).since == at(1)
+    assert complete_before(None, alone, [None]) == at(1)

@@ -32,14 +32,7 @@ def nights(tmp_path):
 
 @pytest.fixture
 def stagehold(nights) -> Command:
-    settings = nights.settings
-    env = {
-        "STAGEHOLD_HOME": settings.home,
-        "STAGEHOLD_PROJECT": settings.project,
-        "STAGEHOLD_PIPELINES": settings.pipelines,
-        "STAGEHOLD_SUITES": settings.suites,
-    }
-    return lambda *words: CliRunner().invoke(app, words, env=env)
+    return lambda *words: CliRunner().invoke(app, words, env=nights.settings.environment)
 
 
 @pytest.fixture

@@ -38,16 +38,8 @@ def nights(tmp_path):
 
 @pytest.fixture
 def stagehold(nights) -> Callable[..., str]:
-    settings = nights.settings
-    env = {
-        "STAGEHOLD_HOME": settings.home,
-        "STAGEHOLD_PROJECT": settings.project,
-        "STAGEHOLD_PIPELINES": settings.pipelines,
-        "STAGEHOLD_SUITES": settings.suites,
-    }
-
     def command(*words: str) -> str:
-        done = CliRunner().invoke(app, words, env=env)
+        done = CliRunner().invoke(app, words, env=nights.settings.environment)
         assert done.exit_code == 0, done.output
         return done.stdout
 

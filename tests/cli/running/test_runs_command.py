@@ -31,16 +31,8 @@ def nights(tmp_path_factory):
 
 @pytest.fixture
 def stagehold(nights) -> Callable[..., str]:
-    settings = nights.settings
-    env = {
-        "STAGEHOLD_HOME": settings.home,
-        "STAGEHOLD_PROJECT": settings.project,
-        "STAGEHOLD_PIPELINES": settings.pipelines,
-        "STAGEHOLD_SUITES": settings.suites,
-    }
-
     def command(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, ["runs", *words], env=env)
+        done = CliRunner().invoke(app, ["runs", *words], env=nights.settings.environment)
         assert done.exit_code == code, done.output
         return done.output
 

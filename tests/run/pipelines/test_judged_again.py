@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 from tests.conftest import QUICK_JAVA, free_port
 from tests.run.forging import forge
-from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
+from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, TWO_JOBS, SmallProject
 
 from stagehold.chronicle.differences import Difference
 from stagehold.errors import GateBlocked
@@ -22,19 +22,6 @@ from stagehold.run.upkeep.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-JOBS = """\
-from stagehold import stage
-
-
-@stage
-def numbers(ctx, source):
-    return source
-
-
-@stage
-def doubled(ctx, numbers):
-    return numbers.selectExpr("2 * number AS number")
-"""
 ALL = [PartitionState.CONSUMABLE] * FILES
 BLOCKED_LAST = [*ALL[:-1], PartitionState.BLOCKED]
 LAST = f"max_value: {ROWS * (FILES - 1)}"  # which the last partition exceeds
@@ -49,8 +36,7 @@ class Gated:
         self._runs = 0
 
     def suite(self, *expectations: str) -> None:
-        lines = "".join(f"  - {{{expectation}}}\n" for expectation in expectations)
-        Path(self.project.settings.suites, "own.yaml").write_text(f"suite: own\nexpectations:\n{lines}")
+        self.project.write_suite(*expectations)
 
     def pipeline(self, gate: str | None = "own") -> Any:
         gated = {"source": NUMBERS, **self._output, **({"gate": gate} if gate else {})}
@@ -91,7 +77,7 @@ def between(limit: str) -> str:
 
 @pytest.fixture
 def gated(tmp_path, spark_remote):
-    return Gated(SmallProject.make(tmp_path, spark_remote, JOBS))
+    return Gated(SmallProject.make(tmp_path, spark_remote, TWO_JOBS))
 
 
 def test_a_changed_suite_judges_what_is_there_and_computes_nothing(gated, capsys):
@@ -148,7 +134,7 @@ def test_what_was_published_and_passes_no_more_is_read_by_nobody_until_it_does(g
 
 
 def test_a_gate_that_is_taken_away_lets_what_it_had_refused(tmp_path, spark_remote):
-    gated = Gated(SmallProject.make(tmp_path, spark_remote, JOBS), type="blocking")
+    gated = Gated(SmallProject.make(tmp_path, spark_remote, TWO_JOBS), type="blocking")
     gated.suite(between(LAST))
     with pytest.raises(GateBlocked):
         gated.run()
@@ -194,7 +180,7 @@ def test_who_dies_while_refused_data_is_published_leaves_it_whole_or_not_at_all(
 
 
 def test_a_run_that_only_judges_starts_the_server_that_it_needs(tmp_path, capsys):
-    project = SmallProject.make(tmp_path, "", JOBS)
+    project = SmallProject.make(tmp_path, "", TWO_JOBS)
     own = replace(project.settings, spark_port=free_port(), spark_java_options=QUICK_JAVA)
     gated = Gated(replace(project, settings=own))
     gated.suite(between("min_value: 0"))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
+from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, TWO_JOBS, SmallProject
 
 from stagehold.errors import GateBlocked
 from stagehold.model.records import WHOLE, PartitionRecord
@@ -21,19 +21,6 @@ from stagehold.run.upkeep.reconcile import reconcile
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
-JOBS = """\
-from stagehold import stage
-
-
-@stage
-def numbers(ctx, source):
-    return source
-
-
-@stage
-def doubled(ctx, numbers):
-    return numbers.selectExpr("2 * number AS number")
-"""
 ALL = [PartitionState.CONSUMABLE] * FILES
 HELD = [PartitionState.HELD] * FILES
 TOTAL = sum(range(ROWS * FILES))
@@ -52,8 +39,7 @@ class Together:
         self.project, self._runs = project, 0
 
     def suite(self, *expectations: str) -> None:
-        lines = "".join(f"  - {{{expectation}}}\n" for expectation in expectations)
-        Path(self.project.settings.suites, "own.yaml").write_text(f"suite: own\nexpectations:\n{lines}")
+        self.project.write_suite(*expectations)
 
     def source(self, number: int, first: int) -> None:
         """Have one of the files hold numbers from this one on."""
@@ -103,7 +89,7 @@ class Together:
 
 @pytest.fixture
 def made(tmp_path, spark_remote):
-    return Together(SmallProject.make(tmp_path, spark_remote, JOBS))
+    return Together(SmallProject.make(tmp_path, spark_remote, TWO_JOBS))
 
 
 def test_all_partitions_are_published_at_once_when_their_gate_lets_all_of_them(made):

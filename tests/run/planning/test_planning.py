@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,20 +29,6 @@ PIPELINE = Pipeline(
     name="p", file="p.yaml", stages=(RAW, stage("joined", keyed("raw"), auto=True), stage("checked", forward("joined")))
 )
 REQUEST = RunRequest(PIPELINE, "run", INTERVAL, {})
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    raw = tmp_path / "lake" / "raw"
-    raw.mkdir(parents=True)
-    (raw / "a.parquet").write_bytes(b"")
-    return Settings(home=str(tmp_path), project=str(tmp_path), suites=str(tmp_path))
-
-
-@pytest.fixture
-def ledger(settings: Settings) -> Iterator[Ledger]:
-    with Ledger.open(settings.ledger_url) as opened:
-        yield opened
 
 
 def compute_raw(ledger: Ledger, settings: Settings, *partitions: int, megabytes: int = 40) -> None:

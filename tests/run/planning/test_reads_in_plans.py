@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +42,9 @@ def totals(ctx, orders):
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    raw = tmp_path / "lake" / "raw"
-    raw.mkdir(parents=True)
-    (raw / "a.parquet").write_bytes(b"")
+def settings(settings: Settings, tmp_path: Path) -> Settings:
     (tmp_path / "work.py").write_text(JOBS)
-    return Settings(home=str(tmp_path), project=str(tmp_path), suites=str(tmp_path))
-
-
-@pytest.fixture
-def ledger(settings: Settings) -> Iterator[Ledger]:
-    with Ledger.open(settings.ledger_url) as opened:
-        yield opened
+    return settings
 
 
 def pipeline(settings: Settings, orders: Mapping[str, Any], totals: Mapping[str, Any], **facts: Any) -> Pipeline:

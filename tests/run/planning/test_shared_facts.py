@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,20 +28,6 @@ RAW = Stage(
 )
 PIPELINE = Pipeline(name="p", file="p.yaml", stages=(RAW, stage("checked", forward("raw"))))
 DAYS = ("2026-11-01", "2026-11-02", "2026-11-03")
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    raw = tmp_path / "lake" / "raw"
-    raw.mkdir(parents=True)
-    (raw / "a.parquet").write_bytes(b"")
-    return Settings(home=str(tmp_path), project=str(tmp_path), suites=str(tmp_path))
-
-
-@pytest.fixture
-def ledger(settings: Settings) -> Iterator[Ledger]:
-    with Ledger.open(settings.ledger_url) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -96,19 +96,9 @@ def asset_facts(work: StageWork, standing: Standing, run_id: str, waivers: Seque
     }
 
 
-@dataclass(frozen=True)
-class Completion:
-    """The end of ``attempt`` made its region complete; ``since`` is when the region was complete before, in the same
-    run.
-    """
-
-    attempt: Attempt
-    since: datetime
-
-
-def completion_by(share: str | None, attempts: Sequence[Attempt], shares: Collection[str | None]) -> Completion | None:
-    """The completion that the newest attempt of a share brought: it ended last of all attempts that had started by
-    then. None if it brought none.
+def complete_before(share: str | None, attempts: Sequence[Attempt], shares: Collection[str | None]) -> datetime | None:
+    """When the region was complete before, in the same run, if the newest attempt of this share completed it: it ended
+    last of all attempts that had started by then. None if it did not complete it.
 
     :param attempts: attempts of one region in one run.
     :param shares: all shares of the region; None alone if it is not split.
@@ -119,7 +109,7 @@ def completion_by(share: str | None, attempts: Sequence[Attempt], shares: Collec
     if own is None or own not in complete:
         return None
     earlier = [one.ended_at for one in complete[: complete.index(own)] if one.ended_at is not None]
-    return Completion(own, max(earlier, default=BEFORE_ALL))
+    return max(earlier, default=BEFORE_ALL)
 
 
 def _is_complete(end: Attempt, attempts: Sequence[Attempt], shares: Collection[str | None]) -> bool:

@@ -16,7 +16,7 @@ from stagehold.airflow.telling.news import news_of_ended_waivers, news_of_gates,
 from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset
 from stagehold.airflow.telling.stage_lineage import emit_lineage
-from stagehold.airflow.telling.task_work import Completion, StageWork, asset_facts, completion_by, work_since
+from stagehold.airflow.telling.task_work import StageWork, asset_facts, complete_before, work_since
 from stagehold.airflow.telling.untold import note_untold
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors.request_errors import UnknownName
@@ -123,22 +123,22 @@ class Telling:
         """Report what the run computed since the region was complete before. Only the task that completes the region
         reports it: earlier attempts, and tasks of other shares, may have computed some of it.
         """
-        completion = self._completion(ledger)
-        if completion is None:
+        since = self._complete_before(ledger)
+        if since is None:
             return
         whole = replace(self.task, share=None)
-        for work in work_since(completion.since, whole, ledger):
+        for work in work_since(since, whole, ledger):
             if work.computed:
                 failed = emit_lineage(work, self.task, ledger, self.settings, self.context["ti"])
                 note_untold(self.task.request.run_id, [failed] if failed else (), ledger)
                 if work.stage.output.table is not None:
                     self._add_event(work, work.stage.output.table, ledger)
 
-    def _completion(self, ledger: Ledger) -> Completion | None:
+    def _complete_before(self, ledger: Ledger) -> datetime | None:
         task = self.task
         attempts = [one for one in ledger.attempts.of_run(task.request.run_id) if one.region == task.region.name]
         shares = [None if share is None else str(share) for share in region_shares(task.pipeline, task.region)]
-        return completion_by(None if task.share is None else str(task.share), attempts, shares)
+        return complete_before(None if task.share is None else str(task.share), attempts, shares)
 
     def _add_event(self, work: StageWork, table: str, ledger: Ledger) -> None:
         request = self.task.request
