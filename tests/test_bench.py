@@ -27,3 +27,26 @@ def test_pages_are_measured_beside_airflows_own() -> None:
     assert (found["pipelines"], len(found["lists"])) == (2, 2)
     assert {"intervals", "run: grid", "run: dry run"} <= found["routes"].keys()
     assert found["health"]["kept_bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    ("memory", "kept"),
+    [
+        ([300.0, 400.0, 500.0, 500.0, 500.0, 490.0, 500.0, 505.0], True),
+        ([300.0, 400.0, 500.0, 500.0, 500.0, 520.0, 560.0, 580.0], False),
+    ],
+)
+def test_a_soak_refuses_memory_that_grows_in_its_second_half(memory, kept) -> None:
+    samples = [
+        {"seconds": 10.0 * number, "resident_megabytes": resident, "processor_seconds": number, "kept_megabytes": 9}
+        for number, resident in enumerate(memory)
+    ]
+    told = (
+        "import json, sys; sys.path[:0] = ['bench']; import soak; samples = json.loads(sys.argv[1]);"
+        "print(json.dumps([soak._summary(samples), soak._chart(samples)]))"
+    )
+    command = [sys.executable, "-c", told, json.dumps(samples)]
+    summary, chart = json.loads(subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout)
+    assert (summary["kept"], summary["cores_used"]) == (kept, 0.1)
+    assert summary["resident_megabytes"]["first_half"] == {"median": 450.0, "most": 500.0}
+    assert chart.count("<polyline") == 2
