@@ -106,7 +106,17 @@ def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run)
 
 def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
     document = json.loads(invoke("run-1", "--json"))
-    assert list(document) == ["run", "interval", "restores", "stages", "attempts", "history", "gate_failures", "events"]
+    assert list(document) == [
+        "run",
+        "interval",
+        "restores",
+        "stages",
+        "attempts",
+        "history",
+        "gate_failures",
+        "events",
+        "leases",
+    ]
     assert document["run"]["started_at"] == "2024-01-02T03:05:05.678901+00:00"
     counts = ("stage", "consumable", "blocked", "held", "released", "made_by_run", "rows", "bytes")
     assert document["stages"] == [

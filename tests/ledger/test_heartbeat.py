@@ -11,6 +11,7 @@ from tests.ledger.samples import impatient_ledger
 
 from stagehold.errors import Fenced, LeaseHeld, LeaseLost
 from stagehold.ledger.leases import Heartbeat
+from stagehold.model.pulse import Memory, Meter
 
 pytestmark = pytest.mark.slow
 
@@ -117,3 +118,15 @@ def test_a_frozen_process_finds_itself_fenced_when_it_is_thawed(ledger):
     os.kill(child, signal.SIGCONT)
     assert os.read(reading, 6) == b"fenced"
     os.waitpid(child, 0)
+
+
+def test_a_heartbeat_carries_what_its_meter_says(ledger):
+    meter = Meter(lambda: Memory(client=7, server=9))
+    meter.begin_stage("joined", 8)
+    with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.3), 0.3, meter) as heartbeat:
+        meter.end_wave(2, rows=10, size=100, seconds=1.0)
+        deadline = time.monotonic() + 5
+        while (seen := ledger.leases.get(NAME).pulse) is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        heartbeat.check()
+    assert (seen.done, seen.partitions, seen.rows_a_second, seen.memory) == (2, 8, 10.0, Memory(7, 9))

@@ -7,6 +7,7 @@ import pytest
 from tests.ledger.samples import in_processes
 
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
+from stagehold.model.pulse import Memory, Pulse, Side
 
 NAME = "sales/2024-01-01/joined"
 
@@ -136,3 +137,17 @@ def test_leases_that_have_not_ended_are_found_by_name_or_by_how_it_begins(ledger
     assert ledger.leases.alive_among([], [], 10) == ()
     many = [f"pipeline_{number}/" for number in range(2_000)]
     assert len(ledger.leases.alive_among([], [*many, "sales/"], 1)) == 1
+
+
+def test_a_lease_says_when_it_was_taken_and_renewed_and_what_its_holder_said_then(ledger):
+    taken = ledger.leases.acquire(NAME, "me", 60)
+    assert (taken.taken_at, taken.pulse) == (taken.renewed_at, None)
+    time.sleep(0.01)
+    said = Pulse("joined", 3, Side.WRITING, 2, 8, 10, 100, 50, 5.0, 50.0, {Side.WRITING: 2.0}, Memory(7))
+    renewed = ledger.leases.renew(taken, 60, said)
+    assert (renewed.taken_at, renewed.pulse) == (taken.taken_at, said)
+    assert renewed.renewed_at > taken.renewed_at
+    assert ledger.leases.renew(taken, 60).pulse == said, "nothing new was said"
+    again = ledger.leases.take(NAME, None, "you", 60, lambda _: True)
+    assert (again.taken_at, again.pulse) == (again.renewed_at, None)
+    assert again.taken_at > renewed.taken_at

@@ -29,6 +29,7 @@ COMMANDS = {  # as `--help` lists them
     "accept": "stagehold.cli.accept:accept",
     "status": "stagehold.cli.status:status",
     "runs": "stagehold.cli.running.runs_command:runs",
+    "leases": "stagehold.cli.running.leases_command:leases",
     "partitions": "stagehold.cli.partitions_command:partitions",
     "gates": "stagehold.cli.gates.gates_command:gates",
     "refused": "stagehold.cli.gates.refused_command:refused",

@@ -9,12 +9,14 @@ from typing import Any
 import typer
 
 from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.running.leases_command import COLUMNS, lease_cells, lease_document
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
 from stagehold.model.standing import Standing, together
 from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record
+from stagehold.run.lease.held_leases import held_leases
 from stagehold.run.lease.lost_attempts import LOST, Loss, losses
 from stagehold.run.upkeep.run_archive import RunReport, StageCount, report_of
 from stagehold.settings import Settings
@@ -27,9 +29,12 @@ Losses = Mapping[str, Loss]  # by attempt
 def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
     report = report_of(run_id, ledger, settings.lake_uri)
     standing, lost = _standing(report.run, ledger, settings), losses(report.attempts, ledger)
+    held = held_leases(ledger, report.run.pipeline, run_id)
     if as_json:
-        print_document(_document(report, standing, lost))
+        print_document({**_document(report, standing, lost), "leases": [lease_document(lease) for lease in held]})
         return
+    if held:
+        print_table("At work now", COLUMNS, map(lease_cells, held))
     _print_report(report, standing, lost)
     for attempt, text in report.traces.items() if trace else ():
         typer.echo(f"\nTrace of attempt {attempt}:\n{text}")

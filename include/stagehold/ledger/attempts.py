@@ -95,6 +95,15 @@ class Attempts:
         )
         return read_all(self._database, Attempt, query)
 
+    def going(self, pipeline: str | None = None) -> tuple[Attempt, ...]:
+        """Attempts that have had their lease and have not ended, of one pipeline or all. Who died without a word is
+        among them until somebody notices.
+        """
+        ended = [state for state in AttemptState if ATTEMPT.is_terminal(state)]
+        query = select(attempts).where(BEGAN, attempts.c.state.not_in(ended))
+        of_pipeline = query if pipeline is None else query.where(attempts.c.pipeline == pipeline)
+        return read_all(self._database, Attempt, of_pipeline.order_by(attempts.c.started_at, attempts.c.attempt_id))
+
     def newest(self, pipeline: str, interval: str, region: str, share: Share | None = None) -> tuple[Attempt, ...]:
         """The newest attempt of every partition of ``share``, whatever run and cut it belongs to, newest first."""
         columns = attempts.c

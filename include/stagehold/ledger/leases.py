@@ -8,10 +8,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sqlalchemy import ColumnElement, Connection, case, select, update
 
@@ -21,6 +22,7 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, record_of
 from stagehold.ledger.database.schema import leases
 from stagehold.model.partition_set import Share, overlap
+from stagehold.model.pulse import Meter, Pulse
 from stagehold.model.records import Lease
 
 logger = logging.getLogger(__name__)
@@ -66,7 +68,7 @@ class Leases:
         :raises LeaseHeld: somebody else works on partitions of this share.
         """
         following = self._database.insert(leases).values(
-            name=region, holder=holder, epoch=above + 1, expires_at=DatabaseTime()
+            name=region, holder=holder, epoch=above + 1, expires_at=DatabaseTime(), taken_at=DatabaseTime()
         )
         newest = case((leases.c.epoch < above, above), else_=leases.c.epoch)
         counting = following.on_conflict_do_update(index_elements=["name"], set_={"epoch": newest + 1}).returning(
@@ -78,7 +80,7 @@ class Leases:
             for rival in rivals:
                 if rival.alive and rival.holder != holder and not may_seize(rival.holder):
                     _refuse(connection, rival.name)
-            taken = {"holder": holder, "epoch": epoch}
+            taken = {"holder": holder, "epoch": epoch, **_TAKEN_NOW}
             along = update(leases).where(leases.c.name.in_([rival.name for rival in rivals]))
             connection.execute(along.values(**taken, expires_at=DatabaseTime()))
             name = lease_name(region, share)
@@ -101,11 +103,14 @@ class Leases:
         with self._database.reading() as connection:
             return next((rival.holder for rival in _rivals(connection, region, None) if rival.alive), None)
 
-    def renew(self, lease: Lease, seconds: float) -> Lease:
-        """Move the end of the lease; works after its end too, if nobody has taken it since. Fenced if somebody has."""
-        renewal = (
-            update(leases).where(leases.c.name == lease.name).values(expires_at=DatabaseTime(seconds)).returning(leases)
-        )
+    def renew(self, lease: Lease, seconds: float, pulse: Pulse | None = None) -> Lease:
+        """Move the end of the lease; works after its end too, if nobody has taken it since. Fenced if somebody has.
+
+        :param pulse: how its holder gets on; None leaves what it said before.
+        """
+        said = {"pulse": pulse} if pulse else {}
+        moved = update(leases).values(expires_at=DatabaseTime(seconds), renewed_at=DatabaseTime(), **said)
+        renewal = moved.where(leases.c.name == lease.name).returning(leases)
         with self._database.writing() as connection:
             check_epoch(connection, lease)
             return record_of(Lease, connection.execute(renewal).mappings().one())
@@ -147,6 +152,16 @@ class Leases:
         begins = tuple(beginnings)
         return tuple(lease for lease in alive if lease.name in names or lease.name.startswith(begins))[:most]
 
+    def named(self, names: Collection[str]) -> tuple[Lease, ...]:
+        """Leases with one of the names, ended or not, by name."""
+        asked = select(leases).where(leases.c.name.in_(sorted(names))).order_by(leases.c.name)
+        return read_all(self._database, Lease, asked)
+
+    def now(self) -> datetime:
+        """The database's time, which leases end by."""
+        with self._database.reading() as connection:
+            return connection.execute(select(DatabaseTime())).scalar_one()
+
     def require_none(self) -> None:
         """:raises LeaseHeld: somebody is at work, on whatever it is."""
         with self._database.reading() as connection:
@@ -160,13 +175,16 @@ class Leases:
         """Write the next epoch if the row is ``free``, in one statement:
         of several takers at once the database lets one through.
         """
-        first = self._database.insert(leases).values(
-            name=name, holder=holder, epoch=1, expires_at=DatabaseTime(seconds)
-        )
-        following = {"holder": holder, "epoch": leases.c.epoch + 1, "expires_at": DatabaseTime(seconds)}
+        taken = {"holder": holder, "expires_at": DatabaseTime(seconds), **_TAKEN_NOW}
+        first = self._database.insert(leases).values(name=name, epoch=1, **taken)
+        following = {"epoch": leases.c.epoch + 1, **taken}
         taking = first.on_conflict_do_update(index_elements=["name"], set_=following, where=free).returning(leases)
         row = connection.execute(taking).mappings().one_or_none()
         return record_of(Lease, row) if row else None
+
+
+# What a lease is set to when it changes hands, beside its holder, epoch and end.
+_TAKEN_NOW: Mapping[str, Any] = {"taken_at": DatabaseTime(), "renewed_at": DatabaseTime(), "pulse": None}
 
 
 def lease_name(region: str, share: Share | None) -> str:
@@ -220,10 +238,11 @@ class Heartbeat:
     alive, and `check` may pass just before it is: whatever becomes visible to others has to check the epoch itself.
 
     :param seconds: what each renewal asks for; it is asked for three times as often.
+    :param meter: measures the work that is done under the lease; what it says goes along with each renewal.
     """
 
-    def __init__(self, leases: Leases, lease: Lease, seconds: float) -> None:
-        self.lease = lease
+    def __init__(self, leases: Leases, lease: Lease, seconds: float, meter: Meter | None = None) -> None:
+        self.lease, self.meter = lease, meter or Meter()
         self.lost = threading.Event()
         self._leases, self._seconds = leases, seconds
         self._ends = time.monotonic() + seconds
@@ -263,7 +282,7 @@ class Heartbeat:
         with self._beating:
             asked = time.monotonic()
             try:
-                self._leases.renew(self.lease, self._seconds)
+                self._leases.renew(self.lease, self._seconds, self.meter.pulse())
                 self._ends = asked + self._seconds
             except LedgerUnavailable as outage:
                 self._renewal_failed(outage)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from stagehold.model.backfill import Backfill, WorkOrder
 from stagehold.model.checkpoint_records import CheckpointRecord
+from stagehold.model.pulse import Pulse
 from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
 from stagehold.model.standing import PartitionState
@@ -138,12 +139,19 @@ class Restore:
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to work on ``name`` until ``expires_at``; a higher epoch fences every lower one."""
+    """The right to work on ``name`` until ``expires_at``; a higher epoch fences every lower one.
+
+    ``taken_at`` is when this epoch began, ``renewed_at`` when its holder said last that it lives, and ``pulse`` what it
+    said then of its work, if it works on a region.
+    """
 
     name: str
     holder: str
     epoch: int
     expires_at: datetime
+    taken_at: datetime | None = None
+    renewed_at: datetime | None = None
+    pulse: Pulse | None = None
 
 
 UNBEGUN = 0  # stands where the epoch does in a try that has not had a lease; epochs begin with 1

@@ -44,9 +44,10 @@ class ProcessIdentity:
         return identify(self.pid) == self
 
 
-def resident_bytes() -> int:
-    """The memory of this process that is in use now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def resident_bytes(pid: int | None = None) -> int:
+    """The memory of a process, or of this one, that is in use now; 0 when there is no such process."""
+    fields = _read(os.getpid() if pid is None else pid, "statm").split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
 
 
 def give_memory_back() -> None:

@@ -170,6 +170,10 @@ export const startRun = (dagId, conf) =>
 /** @type {(dagId: string, runId: string, known: Tag) => Promise<Fresh<Api.RunGrid>>} */
 export const fetchGrid = (dagId, runId, known) => fetchUnlessKnown(runUrl(dagId, runId, "grid"), known);
 
+// Who works for it now.
+/** @type {(dagId: string, runId: string) => Promise<Fresh<Api.LeasesAnswer>>} */
+export const fetchLeases = (dagId, runId) => fetchUnlessKnown(runUrl(dagId, runId, "leases"), null);
+
 /** @type {(dagId: string, runId: string, stage: string, part: Api.StripPart) => Promise<Api.PartitionCell[]>} */
 export const fetchCells = (dagId, runId, stage, { first, last }) =>
   call(runUrl(dagId, runId, `stages/${encodeURIComponent(stage)}/cells`, { first: `${first}`, last: `${last}` }));

@@ -25,7 +25,13 @@ pytestmark = pytest.mark.slow
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0016(connection) -> None:
+    for column in ("taken_at", "renewed_at", "pulse"):
+        connection.execute(text(f"ALTER TABLE leases DROP COLUMN {column}"))
+
+
 def undo_0015(connection) -> None:
+    undo_0016(connection)
     connection.execute(text("DROP TABLE pins"))
 
 

@@ -110,6 +110,9 @@ class PaperSession:
         rows = [(writer, amount) for amount in self.staged[writer, int(wave), partition]]
         return f"{uri}/{path}" in self.passed or (partition, _metrics(partition, rows).fingerprint) in self.waived
 
+    def report_stages(self, tell: object) -> None:
+        """Paper has no server that says how far it is."""
+
     def frames(self, reading: Reading) -> PaperFrames:
         return PaperFrames(reading)
 

@@ -15,10 +15,10 @@ from stagehold.errors.request_errors import ResumeUnderWay
 from stagehold.errors.run_errors import LeaseHeld
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Event, Lease
+from stagehold.run.lease.held_leases import RESUME_OF
 
 RESUME_SECONDS = 60.0  # a resume that takes longer may be overtaken by another one
 SEPARATOR = "|"
-RESUME_OF = "resume of "  # the name of the lease, before that of the run
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ class StagedWave:
     folder: str
     files: Mapping[int, tuple[DataFile, ...]]
 
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for files in self.files.values() for file in files)
+
 
 @dataclass(frozen=True)
 class WaveFiles:

@@ -21,11 +21,12 @@ from stagehold.ledger.database.column_types import (
 )
 from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell, WorkOrder
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
+from stagehold.model.pulse import Pulse
 from stagehold.model.records import AttemptState, FailureClass, RunState, Severity
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.model.standing import PartitionState
 
-SCHEMA_VERSION = "0015"
+SCHEMA_VERSION = "0016"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -111,10 +112,14 @@ leases = Table(
     Column("holder", String(500), nullable=False),
     Column("epoch", BigInteger, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
+    Column("taken_at", UtcTime),
+    Column("renewed_at", UtcTime),
+    Column("pulse", AsJson(Pulse)),
     comment=(
         "Scope: the right to work on one region of one interval, or to resume one run. Lifetime: written at the "
-        "first acquisition and kept for ever, since the epoch must never repeat; a released lease has expired. No "
-        "column is ever NULL."
+        "first acquisition and kept for ever, since the epoch must never repeat; a released lease has expired. "
+        "taken_at is of this epoch, renewed_at and pulse are of the last heartbeat. NULL: taken_at, renewed_at, it was "
+        "taken before schema 0016; pulse, its holder computes nothing, or has not begun to."
     ),
 )
 

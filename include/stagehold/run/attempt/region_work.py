@@ -378,6 +378,7 @@ class RegionWork:
             tables=self.tables,
             waves_before=max(WAVE if begun else 0, self.tables.waves_of(name, self.attempt.attempt_id)),
             at_boundary=self.answers.at_boundary,
+            meter=self.heartbeat.meter,
         )
 
 

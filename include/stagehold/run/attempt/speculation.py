@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from stagehold.errors import LeaseHeld
 from stagehold.lake.commit.staging import DATA_FOLDER
@@ -19,6 +20,7 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.leases import Heartbeat
 from stagehold.model.partition_set import Share
+from stagehold.model.pulse import Meter
 from stagehold.model.records import Attempt, AttemptState, Lease
 from stagehold.model.states import ATTEMPT, UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.resume.decisions import Decision
@@ -26,6 +28,7 @@ from stagehold.plan.split.shares import all_finished, newest_covering, region_sh
 from stagehold.plan.waves.slow_partitions import TimedAttempt, partitions_to_help
 from stagehold.run.attempt.region_work import Heal, RegionWork
 from stagehold.run.delivery.wave import PublishRight
+from stagehold.run.equipment.memory import memory_now
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.journal import journal
 from stagehold.run.lease.lease_holder import this_process
@@ -88,7 +91,7 @@ class Helper:
             return True
         place = self.workplace
         try:
-            with kept_alive(lease, place) as heartbeat:
+            with kept_alive(lease, place, Meter(partial(memory_now, place.settings))) as heartbeat:
                 SpeculativeAttempt(task, journal.attempt_of(task), heartbeat, place, self.heal).run()
                 return True
         except Exception as error:  # noqa: BLE001 - whatever a stage function raises
@@ -196,7 +199,7 @@ class SpeculativeAttempt:
         holder = str(this_process(task.owner))
         lease = ledger.leases.take(task.lease_name, task.share, holder, seconds, lambda _: True)
         self._holding.callback(ledger.leases.release, lease)
-        heartbeat = self._holding.enter_context(Heartbeat(ledger.leases, lease, seconds))
+        heartbeat = self._holding.enter_context(Heartbeat(ledger.leases, lease, seconds, self._heartbeat.meter))
         attempt = replace(self._attempt, epoch=lease.epoch)
         ledger.attempts.create(attempt, *UNTIL_RUNNING)
         self._work.tables.fence(Claim(lease.epoch, attempt.attempt_id))

@@ -16,6 +16,7 @@ from stagehold.model.records import Lease, Run
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.checkpoints.checkpoint_contents import delete_copies
 from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.lease.held_leases import COORDINATOR
 from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.planning.planning import RunRequest, begins_with_of
 from stagehold.run.planning.restoring import is_fulfilled
@@ -48,7 +49,7 @@ def take_coordinator_lease(run: Run | CheckpointedRun, workplace: Workplace) -> 
 
 def coordinator_lease(run: Run | CheckpointedRun) -> str:
     """Name of the lease without which nobody takes a checkpoint of the run."""
-    return f"{run.pipeline}/{run.interval}/{run.run_id}/coordinator"
+    return f"{run.pipeline}/{run.interval}/{run.run_id}/{COORDINATOR}"
 
 
 def dispose_of(savepoint: Savepoint, workplace: Workplace) -> None:

@@ -69,6 +69,10 @@ class Wave:
         )
 
     @property
+    def rows(self) -> int:
+        return sum(metrics.rows for metrics in self.metrics)
+
+    @property
     def seconds(self) -> float:
         return time.monotonic() - self.started
 

@@ -17,6 +17,7 @@ from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.pulse import QueryStage
 from stagehold.model.records import Attempt, Event, PartitionRecord
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.verdict import Isolation
@@ -85,6 +86,9 @@ class Session(Fingerprints, Protocol):
     """The session of one attempt, from when it has something to compute until it ends. A frame is whatever `Frames`
     makes.
     """
+
+    def report_stages(self, tell: Callable[[Sequence[QueryStage]], None]) -> None:
+        """From now on ``tell`` is told how the stages of a query stand, as often as the server says it."""
 
     def frames(self, reading: Reading) -> Frames: ...
     def committer(self, stage: Stage, location: TableLocation) -> Committer: ...

@@ -6,12 +6,14 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
 from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import overlap
+from stagehold.model.pulse import Meter
 from stagehold.model.records import Attempt, Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.shares import share_of
@@ -19,6 +21,7 @@ from stagehold.run.attempt.region_attempt import RegionAttempt
 from stagehold.run.attempt.speculation import Helper
 from stagehold.run.checkpoints.coordination import coordinating, leave_checkpoint
 from stagehold.run.clearing.output_release import release_after_attempt
+from stagehold.run.equipment.memory import memory_now
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress, Workplace
 from stagehold.run.faults import Faults
@@ -101,7 +104,8 @@ def _attempt_with(
         with recorded(task, ledger, settings, workplace.progress, attempt):
             record_lost_attempts(task, attempt, lease, workplace)
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
-        with Heartbeat(ledger.leases, lease, settings.lease_seconds) as heartbeat:
+        meter = Meter(partial(memory_now, settings))
+        with Heartbeat(ledger.leases, lease, settings.lease_seconds, meter) as heartbeat:
             begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
             with coordinating(task.request, workplace):
                 return begun.run()

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from stagehold.errors import LeaseHeld, LeaseLost, LeaseNotFreed
 from stagehold.ledger.leases import Heartbeat
+from stagehold.model.pulse import Meter
 from stagehold.model.records import Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.resume.decisions import ResumePlan
@@ -42,10 +43,10 @@ def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
 
 
 @contextmanager
-def kept_alive(lease: Lease, workplace: Workplace) -> Iterator[Heartbeat]:
-    """Renew a lease in the block, and release it behind that."""
+def kept_alive(lease: Lease, workplace: Workplace, meter: Meter | None = None) -> Iterator[Heartbeat]:
+    """Renew a lease in the block, and release it behind that. A ``meter`` measures the work that is done under it."""
     try:
-        with Heartbeat(workplace.ledger.leases, lease, workplace.settings.lease_seconds) as heartbeat:
+        with Heartbeat(workplace.ledger.leases, lease, workplace.settings.lease_seconds, meter) as heartbeat:
             yield heartbeat
     finally:
         workplace.ledger.leases.release(lease)

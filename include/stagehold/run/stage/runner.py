@@ -26,6 +26,7 @@ from stagehold.lake.store.file_sizing import FileSizer
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
+from stagehold.model.pulse import Meter, Side
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
@@ -63,7 +64,7 @@ ATTEMPTS_COUNTED = 500
 
 class StageRunner:
     """Runs the waves of one stage within one attempt, of which it may have had some before. ``at_boundary`` is called
-    behind each wave, when that is recorded.
+    behind each wave, when that is recorded. ``meter`` measures what the time goes for.
     """
 
     def __init__(
@@ -76,10 +77,12 @@ class StageRunner:
         tables: RegionTables,
         waves_before: int,
         at_boundary: Callable[[], None],
+        meter: Meter,
     ) -> None:
         self._task, self._reading, self._session, self._workplace = task, reading, session, tables.workplace
         self._publisher, self._tables, self._at_boundary = publisher, tables, at_boundary
-        self._waves_before = waves_before
+        self._waves_before, self._meter = waves_before, meter
+        session.report_stages(meter.observe)
         self._sizer = wave_sizer(task.stage, reading.pipeline, self._workplace.ledger, self._workplace.settings)
         self._frames = session.frames(reading)
         self._committer = session.committer(task.stage, task.location)
@@ -100,6 +103,7 @@ class StageRunner:
         recorded = [decision for decision in decisions if isinstance(decision, JudgeDecision)]
         again = [decision for decision in recorded if not decision.together]
         computed = tuple(decision for decision in decisions if decision.action is not Action.JUDGE)
+        self._meter.begin_stage(self._task.stage.name, len(computed))
         if computed:
             with self._reporting(computed[:1]), self._frames.computing(self._task.stage):
                 schema = self._frames.check(self._task.stage, computed[0].partition)
@@ -207,8 +211,10 @@ class StageRunner:
             current, remaining = remaining[:size], remaining[size:]
             with in_wave(WavePlace(self._task.stage.name, number, tuple(decision.partition for decision in current))):
                 wave, computing = self._compute(number, current, schema, files.rows_per_file)
-                right = self._publisher.right_to(self._task.stage.name, current)
-                refused |= self._delivery.deliver(wave.of(right.partitions), right)
+                with self._meter.at(Side.PUBLISHING):
+                    right = self._publisher.right_to(self._task.stage.name, current)
+                    refused |= self._delivery.deliver(wave.of(right.partitions), right)
+            self._meter.end_wave(len(current), wave.rows, wave.staged.bytes, wave.seconds)
             self._at_boundary()
             TIMINGS.wave_passed()
             files = files.corrected_by([file for files in wave.staged.files.values() for file in files])
@@ -221,18 +227,22 @@ class StageRunner:
     ) -> tuple[Wave, float]:
         """The wave, staged and measured, and the seconds that it took to stage it."""
         started = time.monotonic()
+        self._meter.begin_wave(number)
         self._reach(Point.BEFORE_WRITE, number)
         files = self._files(number, decisions, rows_per_file)
         name, faults = self._task.stage.name, self._workplace.faults
         computing, reporting = self._frames.computing(self._task.stage), self._reporting(decisions)
         with computing, reporting, faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
-            staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
-            kept = self._keep(files)
+            with self._meter.in_query(dealt=not files.arranged):
+                staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
+            with self._meter.at(Side.WRITING):
+                kept = self._keep(files)
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, number)
         suite, seconds = self._task.suite, written - started
-        measured = self._session.measure(staged, schema, files.partitions, suite, seconds)
-        staged, measured, aside = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
+        with self._meter.at(Side.JUDGING):
+            measured = self._session.measure(staged, schema, files.partitions, suite, seconds)
+            staged, measured, aside = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
         self._reach(Point.AFTER_MEASURE, number)
         kept = {partition: (*kept.get(partition, ()), *aside.get(partition, ())) for partition in files.partitions}
         return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts), seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -16,6 +16,7 @@ from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.measure import Content, RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
 from stagehold.lake.store.location import TableLocation
+from stagehold.model.pulse import QueryStage
 from stagehold.model.records import Attempt, DataFile, PartitionRecord
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
@@ -54,11 +55,12 @@ class SparkEngine:
             preload()
         TIMINGS.passed(Lap.REGION)
         dead, stall_timeout = [attempt.attempt_id for attempt in died], task.pipeline.stall_timeout
-        with session_of(attempt.attempt_id, dead, self._settings, self._progress, stall_timeout) as spark:
+        clock = CallClock()
+        with session_of(attempt.attempt_id, dead, self._settings, self._progress, stall_timeout, clock) as spark:
             TIMINGS.passed(Lap.SESSION)
             send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
             TIMINGS.passed(Lap.MODULES)
-            yield SparkStageSession(spark, self._settings)
+            yield SparkStageSession(spark, self._settings, clock)
 
     def release(self, attempt: Attempt) -> None:
         release_session(self._settings, session_id(self._settings, attempt.attempt_id))
@@ -66,7 +68,12 @@ class SparkEngine:
 
 @contextmanager
 def session_of(
-    attempt_id: str, died: Sequence[str], settings: Settings, progress: Progress, stall_timeout: timedelta
+    attempt_id: str,
+    died: Sequence[str],
+    settings: Settings,
+    progress: Progress,
+    stall_timeout: timedelta,
+    clock: CallClock | None = None,
 ) -> Iterator[SparkSession]:
     """A session of the attempt's own, which is the active one in the block. Those of attempts which did not say goodbye
     are released first.
@@ -77,7 +84,7 @@ def session_of(
     """
     for earlier in died:
         release_session(settings, session_id(settings, earlier))
-    name, clock = session_id(settings, attempt_id), CallClock()
+    name, clock = session_id(settings, attempt_id), clock or CallClock()
     dump, interrupt = partial(dump_stacks, settings, attempt_id), partial(break_off, settings, name)
     watchdog = Watchdog(clock, stall_timeout.total_seconds(), dump=dump, interrupt=interrupt)
     try:
@@ -103,9 +110,14 @@ MOST_KEPT = 64 * 1024 * 1024  # bytes of the files; in Spark's storage they are 
 class SparkStageSession:
     """What `run.equipment.engine.Session` asks for. Spark keeps rows of files with ``most_kept`` bytes at most."""
 
-    def __init__(self, spark: SparkSession, settings: Settings, most_kept: int = MOST_KEPT) -> None:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, clock: CallClock | None = None, most_kept: int = MOST_KEPT
+    ) -> None:
         self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
-        self._most_kept = most_kept
+        self._clock, self._most_kept = clock or CallClock(), most_kept
+
+    def report_stages(self, tell: Callable[[Sequence[QueryStage]], None]) -> None:
+        self._clock.tell_stages = tell
 
     def frames(self, reading: Reading) -> FrameBuilder:
         return FrameBuilder(self._spark, reading, self._intermediates)

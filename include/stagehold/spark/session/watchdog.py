@@ -20,6 +20,7 @@ from types import TracebackType
 
 from stagehold.errors import CallStalled
 from stagehold.lake.store.location import path_safe
+from stagehold.model.pulse import QueryStage
 from stagehold.settings import Settings
 from stagehold.spark.processes import catches, is_java, session_members
 from stagehold.spark.server.server import running_server
@@ -82,11 +83,13 @@ class Call:
 
 class CallClock:
     """How long each call to Spark that is under way has made no progress. It is told of every call by whoever makes it,
-    each in a thread of its own, and asked by the watchdog. ``now`` gives the time in seconds.
+    each in a thread of its own, and asked by the watchdog. ``now`` gives the time in seconds. ``tell_stages`` is told
+    how the stages of the query stand with each report of the server's.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
+        self.tell_stages: Callable[[Sequence[QueryStage]], None] = _tell_nobody
         self._lock = threading.Lock()
         self._calls: dict[int, Call] = {}
 
@@ -118,6 +121,10 @@ class CallClock:
             return None
         seconds, name = max(waits)
         return name, seconds
+
+
+def _tell_nobody(stages: Sequence[QueryStage]) -> None:
+    """Nobody measures what the session's queries do."""
 
 
 def dump_stacks(settings: Settings, attempt_id: str) -> Path:

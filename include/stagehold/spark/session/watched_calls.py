@@ -11,6 +11,7 @@ from grpc import (  # type: ignore[import-untyped]
     UnaryUnaryClientInterceptor,
 )
 
+from stagehold.model.pulse import QueryStage
 from stagehold.spark.session.watchdog import Call, CallClock
 
 
@@ -54,6 +55,8 @@ class WatchedAnswers:
             answer = next(self._answers)
             if _is_progress(answer, call):
                 self._clock.progressed(call)
+            if answer.HasField("execution_progress"):
+                self._clock.tell_stages(_stages(answer.execution_progress))
             return answer
 
     def __getattr__(self, name: str) -> Any:
@@ -66,6 +69,13 @@ def _is_progress(answer: Any, call: Call) -> bool:
     said, before = answer.execution_progress.SerializeToString(deterministic=True), call.seen
     call.seen = said
     return bool(said != before)
+
+
+def _stages(progress: Any) -> list[QueryStage]:
+    return [
+        QueryStage(stage.stage_id, stage.num_tasks, stage.num_completed_tasks, stage.input_bytes_read)
+        for stage in progress.stages
+    ]
 
 
 def _name(details: Any) -> str:

@@ -10,6 +10,7 @@ import { clock, plural } from "../formats.js";
 import { usePolled } from "../server_hooks.js";
 import { textOf } from "../texts.js";
 import { html, Nothing, Notice, Page } from "../ui.js";
+import { AtWork } from "./at_work.js";
 import { Attempts } from "./attempts.js";
 import { Failures } from "./failures.js";
 import { Gates } from "./gate_verdicts.js";
@@ -103,6 +104,7 @@ function RunPage({ dagId, runId }) {
       ${waived && html`<${Waived} answer=${waived} />`}
       ${grid.looked.problem && html`<${Unseen} problem=${grid.looked.problem} />`}
       ${awaited(grid) && html`<${Unplanned} />`}
+      ${grid.active && html`<${AtWork} grid=${grid} />`}
       <${Failures} ...${told} />
       <${Untold} lines=${grid.untold ?? []} />
       ${grid.planned && html`<${PartitionGrid} ...${told} />`}

@@ -1,0 +1,136 @@
+"""The web API of who is at work: the leases of a pipeline or of one run, with what their last heartbeats said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from airflow.api_fastapi.common.db.common import SessionDep
+from fastapi import APIRouter
+from sqlalchemy.orm import Session
+
+from stagehold.airflow.answering.access import MAY_SEE_RUN
+from stagehold.airflow.answering.api_server import answering, server_ledger
+from stagehold.airflow.answering.response_model import ResponseModel
+from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.runs.dag_runs import dag_settings, declared_dag
+from stagehold.model.pulse import Pulse, Side
+from stagehold.run.lease.held_leases import HeldLease, LeaseKind, held_leases
+
+router = APIRouter(prefix="/api/dags/{dag_id}")
+
+
+class PulseAnswer(ResponseModel):
+    """What the last heartbeat said of an attempt's work. ``done`` of the ``partitions`` that it has to do of the stage
+    are on record, with so many ``rows`` and ``bytes``; the rates are those of waves that have ended. ``read`` are the
+    bytes of files that Spark has read for the stage. ``seconds`` say what the time went for, ``slowest`` for what most
+    of it did, and which part of it that was. ``doing`` is None between waves; memory is None where nobody can look.
+    """
+
+    stage: str
+    wave: int
+    doing: Side | None
+    done: int
+    partitions: int
+    rows: int
+    bytes: int
+    read: int
+    rows_a_second: float
+    bytes_a_second: float
+    seconds: Mapping[Side, float]
+    slowest: Side | None
+    share_of_slowest: float
+    client_bytes: int | None
+    server_bytes: int | None
+
+
+class LeaseAnswer(ResponseModel):
+    """A lease and who has it: ``owner`` in which process of which ``host``; both None of a holder that is no process.
+
+    ``subject`` is what it is for, in words; ``run_id`` is the ledger's, None of what is no run's; ``attempt_id`` is
+    None unless it is a region's. Times are the ledger's, and so are ``seconds_left``: they are not above 0 of a lease
+    that ended while its attempt has not. ``taken_at`` and ``renewed_at`` are None of a lease that an older version
+    took.
+    """
+
+    name: str
+    kind: LeaseKind
+    subject: str
+    interval: str | None
+    run_id: str | None
+    attempt_id: str | None
+    owner: str
+    host: str | None
+    pid: int | None
+    epoch: int
+    taken_at: datetime | None
+    renewed_at: datetime | None
+    expires_at: datetime
+    seconds_left: float
+    pulse: PulseAnswer | None
+
+
+class LeasesAnswer(ResponseModel):
+    """Leases that somebody has, regions first."""
+
+    leases: tuple[LeaseAnswer, ...]
+
+
+@router.get("/leases", dependencies=[MAY_SEE_RUN])
+def show_leases(dag_id: str, session: SessionDep) -> LeasesAnswer:
+    """Who works on the pipeline now, whatever run it is for."""
+    return _answer(dag_id, None, session)
+
+
+# Run ids may hold any character, a slash too, hence :path.
+@router.get("/runs/{run_id:path}/leases", dependencies=[MAY_SEE_RUN])
+def show_leases_of_run(dag_id: str, run_id: str, session: SessionDep) -> LeasesAnswer:
+    """Who works for the run now: none once it has ended."""
+    return _answer(dag_id, ledger_run_id(dag_id, run_id), session)
+
+
+def _answer(dag_id: str, run_id: str | None, session: Session) -> LeasesAnswer:
+    with answering():
+        pipeline, ledger = declared_dag(dag_id, session).pipeline, server_ledger(dag_settings(dag_id, session))
+        return LeasesAnswer(leases=tuple(map(_lease, held_leases(ledger, pipeline, run_id))))
+
+
+def _lease(held: HeldLease) -> LeaseAnswer:
+    lease, holder = held.lease, held.holder
+    return LeaseAnswer(
+        name=lease.name,
+        kind=held.kind,
+        subject=held.subject,
+        interval=held.attempt.interval if held.attempt else None,
+        run_id=held.run_id,
+        attempt_id=held.attempt_id,
+        owner=holder.owner if holder else lease.holder,
+        host=holder.host if holder else None,
+        pid=holder.pid if holder else None,
+        epoch=lease.epoch,
+        taken_at=lease.taken_at,
+        renewed_at=lease.renewed_at,
+        expires_at=lease.expires_at,
+        seconds_left=round(held.seconds_left, 1),
+        pulse=_pulse(lease.pulse) if lease.pulse else None,
+    )
+
+
+def _pulse(pulse: Pulse) -> PulseAnswer:
+    return PulseAnswer(
+        stage=pulse.stage,
+        wave=pulse.wave,
+        doing=pulse.doing,
+        done=pulse.done,
+        partitions=pulse.partitions,
+        rows=pulse.rows,
+        bytes=pulse.bytes,
+        read=pulse.read,
+        rows_a_second=pulse.rows_a_second,
+        bytes_a_second=pulse.bytes_a_second,
+        seconds=pulse.seconds,
+        slowest=pulse.slowest,
+        share_of_slowest=pulse.share_of_slowest,
+        client_bytes=pulse.memory.client,
+        server_bytes=pulse.memory.server,
+    )

@@ -1,0 +1,30 @@
+"""What the run page shows of who is at work, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+from tests.airflow.made_runs import begin_attempt, end_dag_run
+from tests.airflow.run_page.test_lease_routes import PULSE
+
+from stagehold.ledger.ledger import Ledger
+from stagehold.settings import load_settings
+
+pytestmark = [pytest.mark.airflow, pytest.mark.browser]
+
+
+def test_who_is_at_work_and_how_that_gets_on_is_shown_while_the_run_goes_on(page, half_done):
+    lease = begin_attempt(half_done, "orders_by_customer", 60)
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.leases.renew(lease, 60, PULSE)
+    page.goto(f"/dags/{half_done.dag_id}/runs/{half_done.run_id}/plugin/stagehold")
+    card = page.get_by_test_id("at-work")
+    expect(card).to_contain_text("process 7 on host")
+    expect(card.get_by_test_id("pulse")).to_contain_text(
+        "orders_by_customer, wave 3: 12 of 16 partitions, reading"
+        "1,200 rows and 244.1 KiB a second"
+        "most of the time (75%) for reading"
+        "memory: client 143.1 MiB, server 1.9 GiB"
+    )
+    end_dag_run(half_done.dag_id, half_done.run_id)
+    expect(card).to_have_count(0, timeout=20_000)
