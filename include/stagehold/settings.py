@@ -94,6 +94,9 @@ class Settings:
     """Files of dead attempts that nothing knows of are deleted when they are older than so many seconds."""
     attempt_retries: int = 2
     """Restarts of one region, where the restart strategy has no limit of its own."""
+    restart: str = ""
+    """Restart strategy of pipelines that declare no `restart`: its name, or `{strategy: fixed-delay, attempts: 3}`;
+    `as-flink`: `exponential-delay` with a `checkpoint.interval`, else `none`. Default: `exponential-delay`."""
     spark_slots: int = 0
     """Slots of the Airflow pool `stagehold` that region tasks share; `stagehold up` makes it, elsewhere `airflow
     pools set` does; 0 is no pool."""

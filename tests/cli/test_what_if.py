@@ -79,6 +79,8 @@ def test_a_graph_as_json(graph):
             {"id": "c", "reason": "it failed, or runs together with what failed"},
         ],
         "releasable": [],
+        "spared": [],
+        "early_cutoff": False,
     }
 
 
@@ -106,6 +108,7 @@ REFUSED = [
         "no/such/file.json: file: got No such file or directory; allowed: a JSON document",
     ),
     (("--topology", "graph.json", "--changed", "a"), "--changed is 'a'; allowed: nothing"),
+    ((SAMPLE, "--early-cutoff"), "--early-cutoff is 'given'; allowed: nothing: a pipeline says `early_cutoff` itself"),
 ]
 
 
@@ -204,3 +207,33 @@ def test_whatever_is_wrong_with_a_graph_it_is_our_error(mutations, fail, junk):
     with contextlib.suppress(StageholdError):
         topology, states = parse_topology(json.dumps(document).encode() + junk, file="graph.json")
         what_if_graph(topology, states, failed=[fail], lost=["p"], missing=["q"])
+
+
+@pytest.fixture
+def siblings(tmp_path):
+    """Two that read the output of one; one of them has finished."""
+    file = tmp_path / "siblings.json"
+    vertices = [{"id": "a", "state": "FINISHED"}, {"id": "b", "state": "FINISHED"}, {"id": "c", "state": "RUNNING"}]
+    part = {"id": "p", "producer": "a", "type": "BLOCKING", "consumers": ["b", "c"]}
+    file.write_text(json.dumps({"vertices": vertices, "partitions": [part]}))
+    return str(file)
+
+
+def test_the_rule_about_what_has_finished_and_reads_what_is_produced_again_is_said_and_chosen(siblings):
+    asked = ("--topology", siblings, "--fail", "c", "--lost", "p")
+    flink = json.loads(invoke(*asked, "--json"))
+    assert [vertex["id"] for vertex in flink["restart"]] == ["a", "b", "c"]
+    assert (flink["early_cutoff"], flink["spared"]) == (False, [])
+    assert "By Flink's rule, what has finished restarts" in invoke(*asked)
+    cut = json.loads(invoke(*asked, "--early-cutoff", "--json"))
+    assert [vertex["id"] for vertex in cut["restart"]] == ["a", "c"]
+    reason = "p, which its region reads, was lost and comes out equal (early cutoff)"
+    assert (cut["early_cutoff"], cut["spared"]) == (True, [{"id": "b", "reason": reason}])
+    assert "Early cutoff spares: b" in invoke(*asked, "--early-cutoff")
+
+
+def test_a_pipeline_says_the_same_of_what_stays_though_it_reads_what_is_healed():
+    asked = (SAMPLE, "--fail", "shipping_priority:3", "--lost", "lineitem:3")
+    document = json.loads(invoke(*asked, "--json"))
+    assert document["early_cutoff"] is False
+    assert "lineitem:3" in [vertex["id"] for vertex in document["restart"]]

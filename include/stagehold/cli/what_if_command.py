@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stagehold.plan.resume.plan_summary import Estimate, Seconds
     from stagehold.spec.pipeline import Pipeline
 
+_OF_PIPELINES = "nothing: a pipeline says `early_cutoff` itself, and what is healed to equal data spares its readers"
 RUNS_TIMED = 5  # a resumed run times only what it ran, so earlier ones fill in the rest
 
 Name = Annotated[
@@ -52,6 +53,15 @@ Missing = Annotated[
     ),
 ]
 
+EarlyCutoff = Annotated[
+    bool,
+    typer.Option(
+        "--early-cutoff",
+        help="With --topology: spare what has finished and reads what was only lost, as a resume does. "
+        "Default: Flink's rule, which restarts it.",
+    ),
+]
+
 
 def what_if(
     pipeline: Name = None,
@@ -60,6 +70,7 @@ def what_if(
     changed: Changed = None,
     topology: Graph = None,
     missing: Missing = None,
+    early_cutoff: EarlyCutoff = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what would run if something failed, were lost or changed, as if all had been computed before."""
@@ -67,8 +78,10 @@ def what_if(
         raise InvalidArgument("PIPELINE", pipeline or "", "the name of a pipeline, or --topology FILE instead of it")
     if topology is not None:
         _refuse("--changed", changed, "nothing: a graph given with --topology has no code")
-        _about_graph(topology, fail or (), lost or (), missing or (), as_json=as_json)
+        supposed = Supposed(tuple(fail or ()), tuple(lost or ()), tuple(missing or ()), early_cutoff)
+        _about_graph(topology, supposed, as_json=as_json)
     else:
+        _refuse("--early-cutoff", ["given"] if early_cutoff else None, _OF_PIPELINES)
         _refuse("--missing", missing, "nothing: of a pipeline, --lost names what is missing")
         _about_pipeline(pipeline or "", fail or (), lost or (), changed or (), as_json=as_json)
 
@@ -92,14 +105,24 @@ def _about_pipeline(
     )
     cost = estimate(plan, _timed(pipeline, settings))
     if as_json:
-        _print_json(name, plan, consequences, cost)
+        _print_json(pipeline, plan, consequences, cost)
     else:
         _print_table(name, plan, cost)
+        if consequences.spared:
+            typer.echo(_spared_text(consequences, early_cutoff=True))
 
 
-def _about_graph(
-    file: Path, fail: Sequence[str], lost: Sequence[str], missing: Sequence[str], *, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class Supposed:
+    """What is supposed of a graph: these vertices failed, these partitions are lost, or missing for whoever failed."""
+
+    fail: tuple[str, ...]
+    lost: tuple[str, ...]
+    missing: tuple[str, ...]
+    early_cutoff: bool
+
+
+def _about_graph(file: Path, supposed: Supposed, *, as_json: bool) -> None:
     from stagehold.plan.imagined.what_if import what_if_graph
     from stagehold.topology.file import parse_topology
 
@@ -110,9 +133,16 @@ def _about_graph(
             str(file), [TopologyProblem("file", error.strerror or str(error), "a JSON document")]
         ) from error
     topology, states = parse_topology(document, file=str(file))
-    found = what_if_graph(topology, states, failed=fail, lost=lost, missing=missing)
+    found = what_if_graph(
+        topology,
+        states,
+        failed=supposed.fail,
+        lost=supposed.lost,
+        missing=supposed.missing,
+        early_cutoff=supposed.early_cutoff,
+    )
     if as_json:
-        print_document(_document(found))
+        print_document({**_document(found), "early_cutoff": supposed.early_cutoff})
     else:
         print_table(
             f"What would restart in {file.name}",
@@ -120,18 +150,32 @@ def _about_graph(
             [(vertex.id, vertex.reason) for vertex in found.restart],
         )
         typer.echo(f"{len(found.regions)} regions; may be deleted: {', '.join(found.releasable) or 'nothing'}")
+        typer.echo(_spared_text(found, early_cutoff=supposed.early_cutoff))
+
+
+def _spared_text(found: Consequences, *, early_cutoff: bool) -> str:
+    """Which rule decided about what has finished and reads what is produced again."""
+    if not early_cutoff:
+        return (
+            "By Flink's rule, what has finished restarts if what it read is produced again. --early-cutoff goes by a "
+            "resume's: what was only lost comes out equal."
+        )
+    return f"Early cutoff spares: {', '.join(vertex.id for vertex in found.spared) or 'nothing'}"
 
 
 def _document(found: Consequences) -> dict[str, Any]:
     restart = [{"id": vertex.id, "reason": vertex.reason} for vertex in found.restart]
-    return {"regions": found.regions, "restart": restart, "releasable": found.releasable}
+    spared = [{"id": vertex.id, "reason": vertex.reason} for vertex in found.spared]
+    return {"regions": found.regions, "restart": restart, "releasable": found.releasable, "spared": spared}
 
 
-def _print_json(name: str, plan: ResumePlan, consequences: Consequences, cost: Estimate) -> None:
+def _print_json(pipeline: Pipeline, plan: ResumePlan, consequences: Consequences, cost: Estimate) -> None:
     from stagehold.plan.resume.plan_summary import explain
 
     summary = [asdict(line) for line in explain(plan)]
-    print_document({"pipeline": name, **_document(consequences), "summary": summary, "cost": asdict(cost)})
+    rule = {"early_cutoff": pipeline.early_cutoff}
+    document = {"pipeline": pipeline.name, **_document(consequences), **rule, "summary": summary, "cost": asdict(cost)}
+    print_document(document)
 
 
 def _print_table(name: str, plan: ResumePlan, cost: Estimate) -> None:

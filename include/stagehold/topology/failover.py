@@ -3,6 +3,9 @@
 Breadth first from the failed region, for every region taken: climb to the producers of inputs that are not available
 now, and go down to all consumers of its outputs, also to finished ones, since a producer that runs again may produce
 other data. Vertices that were never started are left alone.
+
+With early cutoff, as in a resume, what is produced again only because it was lost counts as equal: consumers that have
+finished are spared then. Flink has no such rule.
 """
 
 from __future__ import annotations
@@ -49,6 +52,18 @@ class Restart:
         return texts[self.cause]
 
 
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """A vertex that has finished and reads ``through``, which was lost and is produced again."""
+
+    vertex: str
+    through: str
+
+    @property
+    def reason(self) -> str:
+        return f"{self.through}, which its region reads, was lost and comes out equal (early cutoff)"
+
+
 @dataclass(frozen=True)
 class FailureSituation:
     """What is known at the moment of a failure. A vertex that ``states`` does not name was never started."""
@@ -64,51 +79,71 @@ class FailureSituation:
 def region_failover(
     situation: FailureSituation, failed: Sequence[str], missing: Sequence[str] = ()
 ) -> tuple[Restart, ...]:
-    """The vertices that a failure of single vertices restarts, in topology order.
+    """The vertices that a failure of single vertices restarts, in topology order, by Flink's rule.
 
     ``available`` is asked at most once for every partition, and only for inputs of regions that restart.
 
     :param failed: the vertices that failed.
     :param missing: partitions that the cause names as unreadable; they count for this failure only.
     """
+    return failover(situation, failed, missing, early_cutoff=False)[0]
+
+
+def failover(
+    situation: FailureSituation, failed: Sequence[str], missing: Sequence[str] = (), *, early_cutoff: bool
+) -> tuple[tuple[Restart, ...], tuple[Spared, ...]]:
+    """What `region_failover` restarts, and what is spared.
+
+    :param early_cutoff: spare consumers that have finished, where what they read was only lost.
+    """
     topology = situation.regions.topology
-    search = _Search(situation, frozenset(topology.partition_number(name) for name in missing))
+    missed = frozenset(topology.partition_number(name) for name in missing)
+    search = _Search(situation, missed, early_cutoff=early_cutoff)
     for vertex in failed:
         search.take(situation.regions.region_with(vertex), RestartCause.FAILED)
     search.spread()
-    restarts = []
+    restarts, spared = [], []
     for known, region in zip(topology.vertices, situation.regions.region_of, strict=True):
-        reached_by = search.taken.get(region)
-        if reached_by is not None and situation.state(known.id) is not AttemptState.CREATED:
+        if situation.state(known.id) is AttemptState.CREATED:
+            continue
+        if (reached_by := search.taken.get(region)) is not None:
             restarts.append(Restart(known.id, *reached_by))
-    return tuple(restarts)
+        elif region in search.spared:
+            spared.append(Spared(known.id, search.spared[region]))
+    return tuple(restarts), tuple(spared)
 
 
 class _Search:
-    """Which regions restart, and why. Every region is taken once and every exchange group looked at once in each
-    direction, so the cost is linear.
+    """Which regions restart, and why. Every region is taken once, with early cutoff twice at
+    most, and every exchange group looked at as often in each direction, so the cost is linear.
     """
 
-    def __init__(self, situation: FailureSituation, missing: Collection[int]) -> None:
-        self._situation, self._missing = situation, missing
+    def __init__(self, situation: FailureSituation, missing: Collection[int], *, early_cutoff: bool) -> None:
+        self._situation, self._missing, self._early_cutoff = situation, missing, early_cutoff
         self._regions, self._topology = situation.regions, situation.regions.topology
         self._queue: deque[int] = deque()
         self._climbed: set[int] = set()
-        self._descended: set[int] = set()
+        self._descended: dict[bool, set[int]] = {True: set(), False: set()}  # by whether it comes out equal
         self.taken: dict[int, tuple[RestartCause, str | None]] = {}  # by region, why it restarts
+        self.spared: dict[int, str] = {}  # by region, the partition that comes out equal
 
     def take(self, region: int, cause: RestartCause, through: str | None = None) -> None:
-        if region not in self.taken:
+        """Take the region, unless it is. One that was only lost, and reads what comes out different, does so too."""
+        if region not in self.taken or (cause is RestartCause.UPSTREAM_RESTARTS and self._comes_out_equal(region)):
             self.taken[region] = cause, through
             self._queue.append(region)
+
+    def _comes_out_equal(self, region: int) -> bool:
+        return self._early_cutoff and self.taken[region][0] is RestartCause.INPUT_LOST
 
     def spread(self) -> None:
         while self._queue:
             region = self._queue.popleft()
             for group in _unseen(self._regions.groups_read[region], self._climbed):
                 self._climb(group)
-            for group in _unseen(self._regions.groups_produced[region], self._descended):
-                self._descend(region, group)
+            equal = self._comes_out_equal(region)
+            for group in _unseen(self._regions.groups_produced[region], self._descended[equal]):
+                self._descend(region, group, equal=equal)
 
     def _climb(self, group: int) -> None:
         for partition in self._topology.group_partitions[group]:
@@ -121,13 +156,19 @@ class _Search:
         partition = self._topology.partitions[number]
         return number not in self._missing and partition.type.reconsumable and self._situation.available(partition.id)
 
-    def _descend(self, region: int, group: int) -> None:
+    def _descend(self, region: int, group: int, *, equal: bool) -> None:
         own = next(
             number for number in self._topology.group_partitions[group] if self._regions.producer(number) == region
         )
         through = self._topology.partitions[own].id
         for consumer in self._regions.reading[group]:
-            self.take(consumer, RestartCause.UPSTREAM_RESTARTS, through)
+            if equal and self._has_finished(consumer):
+                self.spared.setdefault(consumer, through)
+            else:
+                self.take(consumer, RestartCause.UPSTREAM_RESTARTS, through)
+
+    def _has_finished(self, region: int) -> bool:
+        return all(self._situation.state(vertex) is AttemptState.FINISHED for vertex in self._regions.regions[region])
 
 
 def _unseen(groups: Iterable[int], seen: set[int]) -> Iterator[int]:

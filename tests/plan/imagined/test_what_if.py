@@ -14,6 +14,7 @@ from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.spec.settings.source import Source
+from stagehold.topology.build import pipeline_topology
 
 TYPES = {">": OutputType.PIPELINED, "!": OutputType.BLOCKING_PERSISTENT}
 
@@ -249,3 +250,60 @@ def test_regions_of_a_graph_and_reasons():
 def test_names_a_graph_does_not_have_are_refused(names):
     with pytest.raises(UnknownName, match="'z'"):
         what_if_graph(graph("a-b"), {}, **names)
+
+
+CUTOFF = [
+    # graph, states, failed, lost -> restarts, spared
+    ("a finished reader of what was lost stays", "a-b a-c", "af bf cr", "c", "a-c", "a c", "b"),
+    ("one at work restarts", "a-b a-c", "af br cr", "c", "a-c", "a b c", ""),
+    ("so does one that ran with one at work", "a-b a-c b>d", "af bf cr dr", "c", "a-c", "a b c d", ""),
+    ("and one whose input comes from what failed", "a-b b-c", "ar bf cf", "a", "", "a b c", ""),
+    ("even if that was lost as well", "x-a a-b a-c x-c", "xr af bf cf", "x", "a-b", "x a b c", ""),
+    ("what was found lost first and reads what failed", "f-a a-b a-c", "fr af bf cr", "c f", "a-c", "a b c f", ""),
+    ("nothing below one that is spared is looked at", "a-b a-c b-d", "af bf cr df", "c", "a-c", "a c", "b"),
+]
+
+
+@pytest.mark.parametrize(
+    ("reads", "states", "failed", "lost", "restart", "spared"),
+    [row[1:] for row in CUTOFF],
+    ids=[row[0] for row in CUTOFF],
+)
+def test_early_cutoff_spares_what_has_finished_and_reads_what_was_only_lost(
+    reads, states, failed, lost, restart, spared
+):
+    known = {text[0]: STATES[text[1]] for text in states.split()}
+    found = what_if_graph(graph(reads), known, failed=failed.split(), lost=lost.split(), early_cutoff=True)
+    assert sorted(vertex.id for vertex in found.restart) == sorted(restart.split())
+    assert [vertex.id for vertex in found.spared] == spared.split()
+    by_flink = what_if_graph(graph(reads), known, failed=failed.split(), lost=lost.split())
+    assert {vertex.id for vertex in found.restart} <= {vertex.id for vertex in by_flink.restart}
+    assert by_flink.spared == ()
+
+
+SHAPES = [
+    CHAIN,
+    ("a", "b: a", "c: a", "d: b c"),
+    ("a", "b: a~gather", "c: a", "d: c~keyed b~broadcast"),
+    ("a", "b>: a", "c: b", "d: a c"),
+]
+NAMED = st.sets(st.sampled_from([f"{stage}:{index}" for stage in "abcd" for index in range(3)]), min_size=1, max_size=4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(shape=st.sampled_from(SHAPES), fail=NAMED, lost=NAMED)
+def test_a_resume_and_region_failover_go_by_one_rule(shape, fail, lost):
+    """With early cutoff said in both: what failed has left nothing, what was lost comes out equal."""
+    declared = pipeline(*shape)
+    stored = {stage.name: stage for stage in declared.stages if stage.output.type.stored}
+    there = {f"{stage.name}:{index}" for stage in declared.stages for index in range(stage.partitions)}
+    # What nothing reads is wanted for itself when it is lost, which is no failure.
+    gone = {name for name in lost & there if name[0] in stored and any(declared.readers(name[0]))}
+    failed = fail & there
+    _, resumed = asked(declared, " ".join(failed), " ".join(gone))
+    topology = pipeline_topology(declared)
+    states = {vertex.id: STATES["r" if vertex.id in failed else "f"] for vertex in topology.vertices}
+    parts = [part.id for part in topology.partitions if part.id in gone]
+    found = what_if_graph(topology, states, failed=sorted(failed), lost=parts, early_cutoff=True)
+    assert {vertex.id for vertex in resumed.restart} == {vertex.id for vertex in found.restart}
+    assert {vertex.id for vertex in found.spared} <= {vertex.id for vertex in resumed.spared}

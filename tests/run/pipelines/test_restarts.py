@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.run.workbench import Workbench, killed
 
@@ -80,3 +82,16 @@ def test_a_killed_attempt_is_recorded_as_such_by_the_next_one(bench):
     assert second.state is AttemptState.FINISHED
     assert history_of(bench, lost) == "created scheduled deploying initializing running failed"
     assert history_of(bench) == "created running finished"
+
+
+def test_a_strategy_for_all_pipelines_holds_where_a_pipeline_declares_none(bench):
+    bench = replace(bench, settings=replace(bench.settings, restart="none"))
+    bench.inject(Point.BEFORE_PUBLISH, "by_wave", 2, FaultAction.RAISE)
+    assert bench.run("--run-id", "r1").code == 1
+    (attempt,) = attempts_of(bench, "doubled__by_wave")
+    assert attempt.state is AttemptState.FAILED
+    assert bench.epochs("by_wave") == [1, 1], "the wave before it stays"
+    bench.declare("restart: {strategy: fixed-delay, attempts: 1, delay: 10ms}")
+    bench.inject(Point.BEFORE_PUBLISH, "by_wave", 2, FaultAction.RAISE)
+    assert bench.run("--run-id", "r2").code == 0
+    assert len(attempts_of(bench, "doubled__by_wave", "r2")) == 2

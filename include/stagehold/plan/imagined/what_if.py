@@ -23,7 +23,7 @@ from stagehold.plan.resume.situation import Situation, StageData, StageFacts, St
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
 from stagehold.topology.build import partition_name, pipeline_topology
-from stagehold.topology.failover import FailureSituation, region_failover
+from stagehold.topology.failover import FailureSituation, failover
 from stagehold.topology.partition_regions import PartitionRegions, partition_regions, releasable_partitions
 from stagehold.topology.topology import Topology
 
@@ -42,7 +42,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class WouldRun:
-    """A vertex that would run, and why."""
+    """A vertex, and why it would run, or why it need not."""
 
     id: str
     reason: str
@@ -50,11 +50,14 @@ class WouldRun:
 
 @dataclass(frozen=True)
 class Consequences:
-    """What follows from a hypothesis: regions in topological order, what runs again, what may be deleted meanwhile."""
+    """What follows from a hypothesis: regions in topological order, what runs again, what may be deleted meanwhile, and
+    what is ``spared``: it was computed and reads what was only lost, which comes out equal.
+    """
 
     regions: tuple[tuple[str, ...], ...]
     restart: tuple[WouldRun, ...]
     releasable: tuple[str, ...]
+    spared: tuple[WouldRun, ...] = ()
 
 
 def hypothesis_of(
@@ -88,7 +91,12 @@ def what_if(situation: Situation, hypothesis: Hypothesis) -> tuple[ResumePlan, C
     restart = tuple(
         WouldRun(_name(decision), str(decision.reason)) for decision in explained.decisions if decision.action.computes
     )
-    return explained, Consequences(regions.regions, restart, tuple(releasable))
+    spared = tuple(
+        WouldRun(_name(decision), str(decision.reason))
+        for decision in plan.decisions
+        if decision.hinges_on and not decision.action.computes
+    )
+    return explained, Consequences(regions.regions, restart, tuple(releasable), spared)
 
 
 def what_if_graph(
@@ -98,20 +106,26 @@ def what_if_graph(
     failed: Sequence[str],
     lost: Sequence[str] = (),
     missing: Sequence[str] = (),
+    early_cutoff: bool = False,
 ) -> Consequences:
     """What region failover restarts when vertices in these states fail, and what may be deleted once it has begun.
 
     :param lost: partitions that are not available.
     :param missing: partitions that the cause of the failure names; they count as lost for this failure only.
+    :param early_cutoff: go by the rule of a resume: what was only lost comes out equal when it is produced again, so
+        what reads it and has finished stays. Else by Flink's, which knows nothing of contents.
     """
     gone = frozenset(topology.partition(name).id for name in lost)
     regions = partition_regions(topology)
     situation = FailureSituation(regions, states, lambda partition: partition not in gone)
-    restarts = region_failover(situation, failed, missing)
+    restarts, spared = failover(situation, failed, missing, early_cutoff=early_cutoff)
     after = {**states, **{restart.vertex: AttemptState.CREATED for restart in restarts}}
     releasable = tuple(name for name in releasable_partitions(regions, after) if name not in gone)
     return Consequences(
-        regions.regions, tuple(WouldRun(restart.vertex, restart.reason) for restart in restarts), releasable
+        regions.regions,
+        tuple(WouldRun(restart.vertex, restart.reason) for restart in restarts),
+        releasable,
+        tuple(WouldRun(kept.vertex, kept.reason) for kept in spared),
     )
 
 

@@ -18,6 +18,7 @@ from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import read_form
 from stagehold.spec.loading.named_code import declared_failures, declared_notifiers
 from stagehold.spec.loading.pipeline_checks import check
+from stagehold.spec.loading.restart_checks import usual_restart
 from stagehold.spec.pipeline import Input, Output, OutputForm, OutputType, Pipeline, Stage, StageSettings
 from stagehold.spec.settings.run_settings import ExecutionMode, RunSettings
 from stagehold.spec.settings.source import Source
@@ -143,6 +144,7 @@ def _load(path: Path, settings: Settings) -> Pipeline:
     """A file that has problems is read each time, as what it lacks may come from anywhere.
 
     :raises InvalidSpec: listing every problem of the file with its line
+    :raises InvalidSetting: STAGEHOLD_RESTART is no strategy
     """
     kept = _kept(path, settings)
     if kept:
@@ -150,6 +152,9 @@ def _load(path: Path, settings: Settings) -> Pipeline:
     project, suites, own = Path(settings.project), Path(settings.suites), _identity(path)
     document = read_document(path)
     pipeline = _pipeline(document, project=project, suites=suites)
+    if "restart" not in document.data:
+        usual = usual_restart(settings.restart, pipeline.checkpoint)
+        pipeline = pipeline.model_copy(update={"restart": usual})
     named = {file: _identity(file) for file in _named_files(document.data, project, suites)}
     read = _ReadPipeline(pipeline, {path: own, **named})
     if read.is_settled:
@@ -163,8 +168,8 @@ def _kept(path: Path, settings: Settings) -> Pipeline | None:
     return read.pipeline if read and read.is_current else None
 
 
-def _place(path: Path, settings: Settings) -> tuple[str, str, str]:
-    return str(path), settings.project, settings.suites
+def _place(path: Path, settings: Settings) -> tuple[str, str, str, str]:
+    return str(path), settings.project, settings.suites, settings.restart
 
 
 def _identity(path: Path) -> Identity:

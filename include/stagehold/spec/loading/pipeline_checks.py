@@ -17,17 +17,16 @@ from stagehold.code.project import find_module
 from stagehold.code.sql_job import OF_THE_RUN, PARAMS, SUFFIX, WrittenStatement, names_of_markers, statements
 from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement
 from stagehold.model.keys.interval_key import ONCE, PRESETS
-from stagehold.model.units import write_duration
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import StageForm, show, suggest
 from stagehold.spec.loading.edges import check_edges, check_state
 from stagehold.spec.loading.named_code import check_failures, check_notifiers, job_problem
 from stagehold.spec.loading.refused_texts import check_variables, refusal_of
+from stagehold.spec.loading.restart_checks import restart_problems
 from stagehold.spec.loading.source_checks import check_reads, check_source
 from stagehold.spec.loading.task_checks import check_airflow
 from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
 from stagehold.spec.settings.fields import written_name
-from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
 from stagehold.spec.settings.run_settings import Effects
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem, plain_data
@@ -89,26 +88,7 @@ def _check_pipeline(draft: Draft) -> Iterator[Problem]:
 
 
 def _check_restart(draft: Draft) -> Iterator[Problem]:
-    restart = draft.form.restart
-    if draft.is_broken("restart", "strategy"):
-        return
-    parameters = restart.parameters
-    for name in sorted(restart.model_fields_set - {"strategy", *parameters}):
-        yield Problem(("restart", name), show(name), f"with {restart.strategy}: {suggest(name, tuple(parameters))}")
-    if restart.strategy is RestartStrategy.EXPONENTIAL_DELAY:
-        yield from _check_growing_delay(restart)
-
-
-def _check_growing_delay(restart: RestartSettings) -> Iterator[Problem]:
-    if restart.attempts == 0:
-        yield Problem(("restart", "attempts"), "0", "1 or more; `strategy: none` does not restart")
-    initial, most = restart.parameters["initial"], restart.parameters["max"]
-    if initial <= most:
-        return
-    if restart.initial is not None:
-        yield Problem(("restart", "initial"), write_duration(initial), f"at most max, {write_duration(most)}")
-    else:
-        yield Problem(("restart", "max"), write_duration(most), f"at least initial, {write_duration(initial)}")
+    return iter(()) if draft.is_broken("restart", "strategy") else restart_problems(draft.form.restart)
 
 
 def _check_spark(given: Mapping[str, str], path: FieldPath) -> Iterator[Problem]:
