@@ -23,6 +23,7 @@ from stagehold.airflow.pipeline_page.savepoint_routes import router as savepoint
 from stagehold.airflow.run_page.gate_routes import router as gate_routes
 from stagehold.airflow.run_page.lease_routes import router as lease_routes
 from stagehold.airflow.run_page.run_routes import router as run_routes
+from stagehold.airflow.run_page.stop_routes import router as stop_routes
 from stagehold.model.kept import OF_PROCESS, KeptKind
 from stagehold.spark.processes import resident_bytes
 from stagehold.spec.pipeline import Pipeline
@@ -97,6 +98,7 @@ def create_api() -> FastAPI:
     api.include_router(overview_routes)
     api.include_router(run_routes)
     api.include_router(lease_routes)
+    api.include_router(stop_routes)
     api.include_router(savepoint_routes)
     api.include_router(gate_routes)
     api.include_router(pipeline_routes)

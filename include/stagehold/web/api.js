@@ -201,6 +201,14 @@ export const fetchResumePreview = (dagId, runId) => call(runUrl(dagId, runId, "p
 /** @type {(dagId: string, runId: string) => Promise<Api.ResumeAnswer>} */
 export const resume = (dagId, runId) => post(runUrl(dagId, runId, "resume"), { dry_run: false });
 
+// Ends it behind the waves that are under way.
+/** @type {(dagId: string, runId: string) => Promise<Api.StopAnswer>} */
+export const suspend = (dagId, runId) => post(runUrl(dagId, runId, "suspend"), {});
+
+// Ends it at once.
+/** @type {(dagId: string, runId: string) => Promise<Api.StopAnswer>} */
+export const cancel = (dagId, runId) => post(runUrl(dagId, runId, "cancel"), {});
+
 /** @type {(dagId: string, runId: string, stage: string) => Promise<Api.ResumeAnswer>} */
 export const again = (dagId, runId, stage) => post(runUrl(dagId, runId, "again"), { stages: [stage] });
 

@@ -28,3 +28,28 @@ def test_who_is_at_work_and_how_that_gets_on_is_shown_while_the_run_goes_on(page
     )
     end_dag_run(half_done.dag_id, half_done.run_id)
     expect(card).to_have_count(0, timeout=20_000)
+
+
+def test_a_run_is_suspended_and_cancelled_by_buttons_beside_resume(page, half_done):
+    begin_attempt(half_done, "orders_by_customer", 60)
+    page.goto(f"/dags/{half_done.dag_id}/runs/{half_done.run_id}/plugin/stagehold")
+    page.get_by_test_id("suspend").click()
+    expect(page.get_by_test_id("stopping")).to_have_text("Suspended: it ends behind the waves that are under way.")
+    expect(page.get_by_test_id("suspend")).to_be_disabled()
+    page.get_by_test_id("cancel").click()
+    question = page.get_by_test_id("stop-question")
+    expect(question).to_contain_text("It is marked as failed in Airflow")
+    page.keyboard.press("Escape")
+    expect(question).to_have_count(0)
+    page.get_by_test_id("cancel").click()
+    question.get_by_role("button", name="Cancel it").click()
+    expect(page.get_by_test_id("cancel")).to_have_count(0, timeout=20_000)
+    expect(page.get_by_test_id("header")).not_to_have_attribute("data-state", "running")
+
+
+def test_who_may_only_read_is_shown_no_button_that_stops(half_done, other_page):
+    begin_attempt(half_done, "orders_by_customer", 60)
+    other = other_page("viewer")
+    other.goto(f"/dags/{half_done.dag_id}/runs/{half_done.run_id}/plugin/stagehold")
+    expect(other.get_by_test_id("header")).to_be_visible()
+    expect(other.get_by_test_id("suspend")).to_have_count(0)

@@ -24,11 +24,17 @@ MAY_SEE_PIPELINES = Depends(requires_access_dag("GET"))
 MAY_SEE_RUN = Depends(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE))
 MAY_BACKFILL = Depends(requires_access_dag("POST", DagAccessEntity.RUN))  # what Airflow's own route asks for
 MAY_RESUME = Depends(requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE))
+MAY_STOP = Depends(requires_access_dag("PUT", DagAccessEntity.RUN))  # what Airflow asks of who marks a run as failed
 
 
 def may_resume(dag_id: str, user: BaseUser) -> bool:
     """Whether MAY_RESUME would let the user, for a page that shows the button before it is pressed."""
     return _may("PUT", DagAccessEntity.TASK_INSTANCE, _details(dag_id), user)
+
+
+def may_stop(dag_id: str, user: BaseUser) -> bool:
+    """The answer MAY_STOP would give, likewise."""
+    return _may("PUT", DagAccessEntity.RUN, _details(dag_id), user)
 
 
 def may_see_runs(dag_ids: Collection[str], user: BaseUser) -> frozenset[str]:

@@ -60,7 +60,7 @@ def answer_unless_known(told: BaseModel, request: Request, *, same_as: BaseModel
     return Response(body, media_type="application/json", headers=headers)
 
 
-async def post_to_airflow(path: str, body: Mapping[str, Any], request: Request) -> httpx.Response:
+async def call_airflow(method: str, path: str, body: Mapping[str, Any], request: Request) -> httpx.Response:
     """Call a public REST route of Airflow's inside this process, as whoever made the ``request``: it checks the rights
     again and writes the audit log.
     """
@@ -69,7 +69,7 @@ async def post_to_airflow(path: str, body: Mapping[str, Any], request: Request) 
     headers = {name: request.headers[name] for name in IDENTITY if name in request.headers}
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=str(request.base_url.replace(path="/"))) as client:
-        return await client.post(path, json=body, headers=headers)
+        return await client.request(method, path, json=body, headers=headers)
 
 
 def refuse_as_airflow(answer: httpx.Response, what: str) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_trigger
-from stagehold.airflow.answering.api_server import answering, post_to_airflow, refuse_as_airflow, server_ledger
+from stagehold.airflow.answering.api_server import answering, call_airflow, refuse_as_airflow, server_ledger
 from stagehold.airflow.context.restore_requests import BACKFILL
 from stagehold.airflow.pipeline_page.backfill_plans import WantedPlan
 from stagehold.airflow.pipeline_page.pipeline_responses import BegunBackfill, PlanUnderWay
@@ -183,7 +183,7 @@ def _begin(
 
 async def _create(body: Mapping[str, Any], request: Request) -> Mapping[str, Any]:
     for _ in range(TRIES):
-        answer = await post_to_airflow("/api/v2/backfills", body, request)
+        answer = await call_airflow("POST", "/api/v2/backfills", body, request)
         if answer.status_code not in LOCKED:
             break
     refuse_as_airflow(answer, "start the backfill")

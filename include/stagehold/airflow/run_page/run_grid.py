@@ -59,13 +59,16 @@ def run_page(facts: RunFacts) -> RunPage:
     return _grid(facts, shown), {row.name: PackedCells(cells) for row, cells in shown}
 
 
-def seen_by(grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_waive: bool) -> RunGrid:
+def seen_by(
+    grid: RunGrid, dag_run: StageholdDagRun, *, may_resume: bool, may_waive: bool, may_stop: bool = False
+) -> RunGrid:
     """The grid for this reader. If the run was resumed since the page was made, the grid says so. If the run has ended
     since, the page stays as it was until it is made anew, since all else in it is about a run that goes on.
     """
     told = grid
     if not grid.active or dag_run.state in ACTIVE_RUN_STATES:
         told = _with_state(grid, dag_run)
+    told = told.model_copy(update={"may_stop": may_stop and told.active})
     if may_resume:
         return told.model_copy(update={"may_waive": may_waive})
     return told.model_copy(update={"may_change": False, "resume": refused_to_readers(told.resume)})
@@ -113,6 +116,7 @@ def unplanned(dag_run: StageholdDagRun, standing: Standing, looked: Looked = AS_
         restore=None,
         may_change=True,
         may_waive=False,
+        may_stop=False,
         unmet=0,
         looked=looked,
     )
@@ -147,6 +151,7 @@ def _grid(facts: RunFacts, shown: Sequence[tuple[StageRow, Sequence[PartitionCel
         restore=facts.restore,
         may_change=True,
         may_waive=False,
+        may_stop=False,
         unmet=sum(map(len, facts.gate_failures.values())),
         looked=facts.looked,
         untold=tuple(

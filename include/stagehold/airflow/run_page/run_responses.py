@@ -232,11 +232,12 @@ class HistoryLine(ResponseModel):
 
 class RunGrid(ResponseModel):
     """Everything on the page of one run. ``stale`` partitions are consumable, and run again all the same.
-    ``may_change`` says whether its reader may resume it or record a waiver, ``unmet`` how many verdicts of its gates
-    are not met, of any severity. ``whole`` is about the partitions on record, whether or not they run again. The first
-    answer about a run with very many partitions is not ``planned``: it has no stages, and says nothing about a resume.
-    Neither does the answer about a run whose lake cannot be looked into, which ``looked`` says. ``untold`` are the
-    newest reports about the run that could not be sent, to a notifier or as lineage.
+    ``may_change`` says whether its reader may resume it or record a waiver, ``may_stop`` whether the run goes on and
+    its reader may suspend or cancel it, ``unmet`` how many verdicts of its gates are not met, of any severity.
+    ``whole`` is about the partitions on record, whether or not they run again. The first answer about a run with very
+    many partitions is not ``planned``: it has no stages, and says nothing about a resume. Neither does the answer about
+    a run whose lake cannot be looked into, which ``looked`` says. ``untold`` are the newest reports about the run that
+    could not be sent, to a notifier or as lineage.
     """
 
     dag_id: str
@@ -263,6 +264,7 @@ class RunGrid(ResponseModel):
     restore: RestoredFrom | None
     may_change: bool
     may_waive: bool
+    may_stop: bool
     unmet: int
     looked: Looked
     untold: tuple[HistoryLine, ...] = ()

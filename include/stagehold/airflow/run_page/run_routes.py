@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume
+from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume, may_stop
 from stagehold.airflow.answering.api_server import (
     answer_unless_known,
     answering,
-    post_to_airflow,
+    call_airflow,
     refuse_as_airflow,
     server_ledger,
 )
@@ -97,6 +97,7 @@ def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, reques
             known.dag_run,
             may_resume=may_resume(dag_id, user),
             may_waive=has_right(Right.WAIVE, user, settings),
+            may_stop=may_stop(dag_id, user),
         )
     timeless = shown.model_copy(update={"looked": shown.looked.model_copy(update={"at": None})})
     answer = answer_unless_known(shown, request, same_as=timeless)
@@ -279,7 +280,7 @@ async def _clear(facts: ResumeFacts, chosen: tuple[TaskToClear, ...], note: str,
         "task_ids": list(dict.fromkeys(task.address for task in chosen)),
         "note": note,
     }
-    answer = await post_to_airflow(f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", body, request)
+    answer = await call_airflow("POST", f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", body, request)
     refuse_as_airflow(answer, "clear the tasks")
 
 

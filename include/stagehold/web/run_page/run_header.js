@@ -8,6 +8,7 @@ import { number } from "../numbers.js";
 import { contentOf, textOf } from "../texts.js";
 import { Headline, html, Muted, Notice, RunLink } from "../ui.js";
 import { countOf, restoreText, resumeCounts } from "./run_texts.js";
+import { StopButtons } from "./stop_buttons.js";
 
 const { useState } = globalThis.React;
 const { Box, Button, Flex, Heading, Spinner, Stack, Text } = globalThis.ChakraUI;
@@ -58,6 +59,7 @@ function Confirmation({ grid, onYes, onNo }) {
  * @typedef {(problem: Error | null) => void} OnProblem
  * @typedef {(answer: Api.ResumeAnswer) => Promise<void>} OnCleared
  * @typedef {{ grid: Api.RunGrid, onCleared: OnCleared, onProblem: OnProblem }} Resuming
+ * @typedef {Resuming & { onStopped: () => Promise<void> }} Deciding
  */
 
 // The question that is asked first, whether it is, and what its answers do.
@@ -136,8 +138,8 @@ const RestoredFrom = ({ grid, restore }) => html`
     ${restoreText(restore, grid.resume.restored || countOf(grid.stages, "restored"))}
   <//>`;
 
-/** @param {Resuming} props */
-export const RunHeader = ({ grid, ...told }) => html`
+/** @param {Deciding} props */
+export const RunHeader = ({ grid, onStopped, ...told }) => html`
   <${Headline} data-state=${grid.state} data-testid="header" palette=${tone(grid)}>
     <${Flex} gap="6" justify="space-between" mb="4" wrap="wrap">
       <${Box} flex="1 1 320px">
@@ -159,7 +161,10 @@ export const RunHeader = ({ grid, ...told }) => html`
         }
         ${grid.restore && html`<${RestoredFrom} grid=${grid} restore=${grid.restore} />`}
       <//>
-      <${ResumeButton} grid=${grid} ...${told} />
+      <${Stack} gap="3" ml="auto">
+        <${ResumeButton} grid=${grid} ...${told} />
+        ${grid.may_stop && html`<${StopButtons} grid=${grid} onProblem=${told.onProblem} onStopped=${onStopped} />`}
+      <//>
     <//>
     <${Bar} grid=${grid} />
   <//>`;

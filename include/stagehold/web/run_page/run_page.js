@@ -90,6 +90,12 @@ function RunPage({ dagId, runId }) {
     refreshAirflow();
     return load();
   };
+  const noteStopped = () => {
+    setAnswer(null);
+    hurry();
+    refreshAirflow();
+    return load();
+  };
   /** @type {import("./waive.js").OnWaived} */
   const noteWaived = (given) => {
     setWaived(given);
@@ -98,7 +104,7 @@ function RunPage({ dagId, runId }) {
   const told = { grid, onCleared: noteCleared, onProblem: setRefused, onWaived: noteWaived };
   return html`
     <${Page} data-testid="stagehold" name=${name} problem=${problem}>
-      <${RunHeader} ...${told} />
+      <${RunHeader} ...${told} onStopped=${noteStopped} />
       ${refused && html`<${Notice} data-testid="refused" palette="failed" role="alert">${refused.message}<//>`}
       ${answer && (grid.active || grid.state !== "success") && html`<${Cleared} answer=${answer} />`}
       ${waived && html`<${Waived} answer=${waived} />`}

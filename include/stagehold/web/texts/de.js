@@ -252,6 +252,15 @@ export const DE = {
   "column.since": "Seit",
   "column.heartbeat": "Letzter Herzschlag",
   "column.ends": "Endet",
+  "stop.suspend": "Anhalten",
+  "stop.cancel": "Lauf abbrechen",
+  "stop.suspend_does": "Beendet den Lauf hinter den laufenden Wellen; Fortsetzen macht dort weiter",
+  "stop.cancel_does": "Beendet den Lauf sofort; was lesbar ist, bleibt",
+  "stop.question":
+    "Den Lauf abbrechen? Er wird in Airflow als fehlgeschlagen markiert, und seine Tasks enden sofort. " +
+    "Was lesbar ist, bleibt, und Fortsetzen macht dort weiter.",
+  "stop.yes": "Abbrechen",
+  "stop.ends": "Angehalten: er endet hinter den laufenden Wellen.",
   "attempt.note": "und wohin die Zeit ging",
   "attempt.took": "{region} brauchte {time}, {waves}",
   "attempt.wave": "{stage}, Welle {wave}: {partitions}, {at}",

@@ -251,6 +251,15 @@ export const EN = {
   "column.since": "Since",
   "column.heartbeat": "Last heartbeat",
   "column.ends": "Ends",
+  "stop.suspend": "Suspend",
+  "stop.cancel": "Cancel the run",
+  "stop.suspend_does": "Ends the run behind the waves that are under way; Resume goes on from there",
+  "stop.cancel_does": "Ends the run at once; what is consumable is kept",
+  "stop.question":
+    "Cancel the run? It is marked as failed in Airflow, and its tasks end at once. " +
+    "What is consumable is kept, and Resume goes on from there.",
+  "stop.yes": "Cancel it",
+  "stop.ends": "Suspended: it ends behind the waves that are under way.",
   "attempt.note": "and where the time went",
   "attempt.took": "{region} took {time}, {waves}",
   "attempt.wave": "{stage}, wave {wave}: {partitions}, {at}",
