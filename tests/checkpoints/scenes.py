@@ -58,6 +58,8 @@ def said(command):
             return f"announce {checkpoint} {named(tasks)}{f' over {subsumed}' if subsumed else ''}{' stop' * stop}"
         case events.Refused(request, reason):
             return f"refused {WORDS[request.kind]} {reason}"
+        case events.Spared(request):
+            return f"spared {WORDS[request.kind]}"
         case events.Aborted(checkpoint, _, reason, _):
             return f"aborted {checkpoint} {reason}"
         case events.Ignored(checkpoint, task, problem):
@@ -75,10 +77,16 @@ def entries(*kinds):
     return tuple(CompletedCheckpoint(int(kind.split()[0]), KINDS[kind.split()[1]]) for kind in kinds)
 
 
-def coordinator(tasks="ab", store=None, next_id=1, uniform=lambda low, high: high, **changed):
-    chosen = CoordinatorSettings(**{"interval": 10, "tolerable_failures": 9, **changed})
+def coordinator(
+    tasks="ab", store=None, next_id=1, uniform=lambda low, high: high, anything_new=lambda: True, **changed
+):
     return Coordinator(
-        chosen, {task.lower(): task.isupper() for task in tasks}, uniform=uniform, store=store, next_id=next_id
+        CoordinatorSettings(**{"interval": 10, "tolerable_failures": 9, **changed}),
+        {task.lower(): task.isupper() for task in tasks},
+        uniform=uniform,
+        store=store,
+        next_id=next_id,
+        anything_new=anything_new,
     )
 
 

@@ -15,7 +15,7 @@ def test_without_an_interval_there_are_no_periodic_checkpoints():
     assert CoordinatorSettings.of(CheckpointSettings()).period > timedelta(days=9999) // timedelta(milliseconds=1)
 
 
-def test_defaults_are_flinks():
+def test_defaults_are_flinks_but_that_one_waits():
     settings = CoordinatorSettings.of(EVERY_SECOND)
     assert settings == CoordinatorSettings(
         interval=1000,
@@ -24,6 +24,7 @@ def test_defaults_are_flinks():
         max_concurrent=1,
         tolerable_failures=0,
         retention=Retention.ALWAYS,
+        one_waiting=True,
     )
 
 

@@ -32,6 +32,8 @@ class Coordinator:
     :param tasks: every task, and whether it writes a blocking output.
     :param store: what was completed before; its newest entry is what the run was restored from.
     :param uniform: random whole number between two bounds, for the first delay.
+    :param anything_new: asked before a periodic checkpoint is begun: whether it would have what no earlier one has.
+        Flink does not ask.
     """
 
     def __init__(
@@ -42,13 +44,14 @@ class Coordinator:
         uniform: Callable[[int, int], int],
         store: CheckpointStore | None = None,
         next_id: int = 1,
+        anything_new: Callable[[], bool] = lambda: True,
     ) -> None:
         self.settings, self.store = settings, store or CheckpointStore()
         self.pending: dict[int, PendingCheckpoint] = {}
         self.queue = RequestQueue(max_concurrent=settings.max_concurrent, min_pause=settings.pause)
         self.failures = FailureCounter(settings.tolerable_failures)
         self._tasks = TaskBoard(tasks)
-        self._uniform = uniform
+        self._uniform, self._anything_new = uniform, anything_new
         self._run = RunState.CREATED
         self._next_id, self._requests = next_id, 0
         self._next_periodic: int | None = None
@@ -87,7 +90,8 @@ class Coordinator:
             # makes up for each that was missed, one checkpoint has all that they would have.
             missed = (event.at - self._next_periodic) // self.settings.period
             self._next_periodic += (missed + 1) * self.settings.period
-            self._submit(SnapshotKind.CHECKPOINT, event.at, periodic=True)
+            if not (self.settings.one_waiting and self.queue.has_periodic):
+                self._submit(SnapshotKind.CHECKPOINT, event.at, periodic=True)
 
     @_on.register
     def _(self, event: events.SnapshotRequested) -> None:
@@ -198,6 +202,9 @@ class Coordinator:
     def _submit(self, kind: SnapshotKind, at: int, *, periodic: bool = False, name: str | None = None) -> None:
         self._requests += 1
         request = CheckpointRequest(kind, at, self._requests, periodic, name)
+        if RUN.is_terminal(self._run):
+            self._commands.append(events.Refused(request, CheckpointFailure.CHECKPOINT_COORDINATOR_SHUTDOWN))
+            return
         if kind.is_savepoint and self._blocked():
             self._commands.append(events.Refused(request, CheckpointFailure.BLOCKING_OUTPUT_EXISTS))
             return
@@ -219,10 +226,12 @@ class Coordinator:
                 self._next_periodic = at + pick.pause_left
             if pick.start is None:
                 return
-            if self._all_tasks_ready():
-                self._begin(pick.start, at)
-            else:
+            if not self._all_tasks_ready():
                 self._commands.append(events.Refused(pick.start, CheckpointFailure.NOT_ALL_REQUIRED_TASKS_RUNNING))
+            elif pick.start.periodic and not self._anything_new():
+                self._commands.append(events.Spared(pick.start))
+            else:
+                self._begin(pick.start, at)
 
     def _all_tasks_ready(self) -> bool:
         return self._run is RunState.RUNNING and (not self.settings.every_task or self._tasks.all_begun)

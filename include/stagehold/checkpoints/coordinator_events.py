@@ -175,6 +175,13 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Spared:
+    """A periodic request was not begun, and no id was drawn for it: nothing has changed since the newest checkpoint."""
+
+    request: CheckpointRequest
+
+
+@dataclass(frozen=True)
 class Aborted:
     """The request was begun and is given up; tell the tasks, and forget what they sent."""
 
@@ -217,4 +224,4 @@ class FailRun:
     reason: CheckpointFailure
 
 
-Command = Prepare | AskTasks | Write | Completed | Announce | Refused | Aborted | Discard | Ignored | FailRun
+Command = Prepare | AskTasks | Write | Completed | Announce | Refused | Spared | Aborted | Discard | Ignored | FailRun

@@ -17,13 +17,15 @@ NEVER = 100 * LONGEST_PAUSE
 
 @dataclass(frozen=True)
 class CoordinatorSettings:
-    """Defaults are Flink's, but for the last two.
+    """Defaults are Flink's, but for two of the last three.
 
     :param tolerable_failures: so many may fail in a row; None for any number.
     :param blocking_output_gate: Flink takes no checkpoint while a task writes a blocking output. Off: an attempt can
         acknowledge at every wave boundary.
     :param every_task: Flink demands that every task runs or is finished. Off: in a staged schedule some have not begun,
         and those have nothing to save.
+    :param one_waiting: a periodic checkpoint for which there is no place yet is the only one that waits. Flink queues
+        one for each interval that passes meanwhile, and they then follow each other, with nothing new in them.
     """
 
     interval: int
@@ -34,6 +36,7 @@ class CoordinatorSettings:
     retention: Retention = Retention.NEVER
     blocking_output_gate: bool = False
     every_task: bool = False
+    one_waiting: bool = False
 
     @staticmethod
     def of(declared: CheckpointSettings) -> CoordinatorSettings:
@@ -48,6 +51,7 @@ class CoordinatorSettings:
             max_concurrent=declared.max_concurrent,
             tolerable_failures=None if tolerable == UNLIMITED else int(tolerable),
             retention=retention_of(declared),
+            one_waiting=True,
         )
 
     @property

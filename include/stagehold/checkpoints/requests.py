@@ -101,6 +101,11 @@ class RequestQueue:
             return Pick(refused=self._requests.pop(0), pause_left=pause_left)
         return Pick(start=self._requests.pop(0))
 
+    @property
+    def has_periodic(self) -> bool:
+        """Whether a periodic request waits."""
+        return any(request.periodic for request in self._requests)
+
     def drain(self) -> tuple[CheckpointRequest, ...]:
         """Take all requests out, in their order."""
         drained, self._requests = tuple(self._requests), []

@@ -133,6 +133,12 @@ class Partitions:
                 connection.exec_driver_sql(f"LOCK TABLE {partitions.name} IN SHARE MODE")
             return connection.scalar(select(func.max(partitions.c.id))) or 0
 
+    def newest_id(self, pipeline: str, interval: str) -> int:
+        """The highest id among the rows of an interval; 0 if it has none."""
+        of_interval = (partitions.c.pipeline == pipeline, partitions.c.interval == interval)
+        with self._database.reading() as connection:
+            return connection.scalar(select(func.max(partitions.c.id)).where(*of_interval)) or 0
+
     def between(self, pipeline: str, interval: str, after: int, upto: int) -> Mapping[str, tuple[PartitionRecord, ...]]:
         """The newest row of each partition, by stage id, among those with ids above ``after`` and up to ``upto``.
 

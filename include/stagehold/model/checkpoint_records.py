@@ -43,6 +43,7 @@ class CheckpointFailure(StrEnum):
     # Because of something else.
     CHECKPOINT_SUBSUMED = "checkpoint_subsumed"
     CHECKPOINT_COORDINATOR_SUSPEND = "checkpoint_coordinator_suspend"
+    CHECKPOINT_COORDINATOR_SHUTDOWN = "checkpoint_coordinator_shutdown"  # the run had ended before it was asked for
     JOB_FAILOVER_REGION = "job_failover_region"
 
 

@@ -72,6 +72,7 @@ class Driver:
             uniform=self._until_next,
             store=checkpoints.store,
             next_id=checkpoints.next_number,
+            anything_new=checkpoints.anything_new,
         )
         self._records: dict[int, CheckpointRecord] = {}  # those that are in progress
         self._errors: dict[int, Exception] = {}  # why they could not be written
@@ -237,6 +238,7 @@ class Driver:
 _TEXTS: Mapping[CheckpointFailure, str] = {
     CheckpointFailure.CHECKPOINT_SUBSUMED: "a newer one was complete before it",
     CheckpointFailure.CHECKPOINT_COORDINATOR_SUSPEND: "whoever took it ended, or the run did not go on, before its end",
+    CheckpointFailure.CHECKPOINT_COORDINATOR_SHUTDOWN: "the run had ended before it was asked for",
     CheckpointFailure.JOB_FAILOVER_REGION: "an attempt of the run failed or was replaced before its end",
 }
 

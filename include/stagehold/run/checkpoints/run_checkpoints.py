@@ -202,6 +202,15 @@ class RunCheckpoints:
         newest = self.workplace.ledger.restores.of_run(self.run.run_id)[:1]
         return any(restore.snapshot == address and restore.fulfilled_at is None for restore in newest)
 
+    def anything_new(self) -> bool:
+        """Whether anything was recorded of the run's interval since the newest of its checkpoints; or whether nobody
+        knows what that has, as after a ledger was rebuilt.
+        """
+        ledger = self.workplace.ledger
+        own = [record for record in self._known if record.kept and not record.savepoint]
+        covered = ledger.checkpoints.covered(own[-1]) if own else 0
+        return covered is None or ledger.partitions.newest_id(self.run.pipeline, self.run.interval) > covered
+
     def is_covered(self) -> bool:
         """Whether somebody who saw the end of the run took its checkpoint. A periodic one that was begun at that moment
         does not count, whatever it has.
