@@ -115,6 +115,7 @@ declare namespace Api {
     | "finalize_checkpoint_failure"
     | "checkpoint_subsumed"
     | "checkpoint_coordinator_suspend"
+    | "checkpoint_coordinator_shutdown"
     | "job_failover_region";
 
   interface CheckpointLine {
@@ -288,11 +289,35 @@ declare namespace Api {
     bytes: number;
   }
 
+  interface LeaseAnswer {
+    name: string;
+    kind: LeaseKind;
+    subject: string;
+    interval: string | null;
+    run_id: string | null;
+    attempt_id: string | null;
+    owner: string;
+    host: string | null;
+    pid: number | null;
+    epoch: number;
+    taken_at: string | null;
+    renewed_at: string | null;
+    expires_at: string;
+    seconds_left: number;
+    pulse: PulseAnswer | null;
+  }
+
+  type LeaseKind = "region" | "coordinator" | "helper" | "other";
+
   interface LeaseLine {
     name: string;
     holder: string;
     epoch: number;
     expires_at: string;
+  }
+
+  interface LeasesAnswer {
+    leases: LeaseAnswer[];
   }
 
   interface LedgerSize {
@@ -520,6 +545,24 @@ declare namespace Api {
     of: number | null;
   }
 
+  interface PulseAnswer {
+    stage: string;
+    wave: number;
+    doing: Side | null;
+    done: number;
+    partitions: number;
+    rows: number;
+    bytes: number;
+    read: number;
+    rows_a_second: number;
+    bytes_a_second: number;
+    seconds: Partial<Record<Side, number>>;
+    slowest: Side | null;
+    share_of_slowest: number;
+    client_bytes: number | null;
+    server_bytes: number | null;
+  }
+
   interface Recovery {
     interval: string;
     run_id: string;
@@ -640,6 +683,7 @@ declare namespace Api {
     restore: RestoredFrom | null;
     may_change: boolean;
     may_waive: boolean;
+    may_stop: boolean;
     unmet: number;
     looked: Looked;
     untold: HistoryLine[];
@@ -781,6 +825,8 @@ declare namespace Api {
     problem: string | null;
     cells: ShownCell[];
   }
+
+  type Side = "reading" | "function" | "writing" | "judging" | "publishing";
 
   interface SizesSeen {
     counted: boolean;
@@ -944,6 +990,11 @@ declare namespace Api {
     looked_at: string[];
     stale: StaleInterval[];
     unplanned: Unplanned[];
+  }
+
+  interface StopAnswer {
+    ledger_state: RunState | null;
+    at_work: string[];
   }
 
   interface StripPart {
