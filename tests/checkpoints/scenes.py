@@ -58,7 +58,7 @@ def said(command):
             return f"announce {checkpoint} {named(tasks)}{f' over {subsumed}' if subsumed else ''}{' stop' * stop}"
         case events.Refused(request, reason):
             return f"refused {WORDS[request.kind]} {reason}"
-        case events.Spared(request):
+        case events.SparedRequest(request):
             return f"spared {WORDS[request.kind]}"
         case events.Aborted(checkpoint, _, reason, _):
             return f"aborted {checkpoint} {reason}"

@@ -229,7 +229,7 @@ class Coordinator:
             if not self._all_tasks_ready():
                 self._commands.append(events.Refused(pick.start, CheckpointFailure.NOT_ALL_REQUIRED_TASKS_RUNNING))
             elif pick.start.periodic and not self._anything_new():
-                self._commands.append(events.Spared(pick.start))
+                self._commands.append(events.SparedRequest(pick.start))
             else:
                 self._begin(pick.start, at)
 

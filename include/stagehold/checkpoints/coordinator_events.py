@@ -175,7 +175,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Spared:
+class SparedRequest:
     """A periodic request was not begun, and no id was drawn for it: nothing has changed since the newest checkpoint."""
 
     request: CheckpointRequest
@@ -224,4 +224,6 @@ class FailRun:
     reason: CheckpointFailure
 
 
-Command = Prepare | AskTasks | Write | Completed | Announce | Refused | Spared | Aborted | Discard | Ignored | FailRun
+Command = (
+    Prepare | AskTasks | Write | Completed | Announce | Refused | SparedRequest | Aborted | Discard | Ignored | FailRun
+)

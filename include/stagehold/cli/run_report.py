@@ -8,8 +8,8 @@ from typing import Any
 
 import typer
 
+from stagehold.cli.common.lease_texts import COLUMNS, lease_cells, lease_document
 from stagehold.cli.common.output import moment, print_document, print_table
-from stagehold.cli.running.leases_command import COLUMNS, lease_cells, lease_document
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet

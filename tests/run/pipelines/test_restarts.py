@@ -92,6 +92,6 @@ def test_a_strategy_for_all_pipelines_holds_where_a_pipeline_declares_none(bench
     assert attempt.state is AttemptState.FAILED
     assert bench.epochs("by_wave") == [1, 1], "the wave before it stays"
     bench.declare("restart: {strategy: fixed-delay, attempts: 1, delay: 10ms}")
-    bench.inject(Point.BEFORE_PUBLISH, "by_wave", 2, FaultAction.RAISE)
+    bench.inject(Point.BEFORE_PUBLISH, "by_wave", 1, FaultAction.RAISE)
     assert bench.run("--run-id", "r2").code == 0
     assert len(attempts_of(bench, "doubled__by_wave", "r2")) == 2

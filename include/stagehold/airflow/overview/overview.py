@@ -46,7 +46,7 @@ from stagehold.airflow.overview.pipeline_rows import (
 from stagehold.airflow.overview.visible_pipelines import VisiblePipeline
 from stagehold.airflow.pipeline_page.interval_staleness import staleness
 from stagehold.airflow.pipeline_page.pipeline_responses import Staleness
-from stagehold.airflow.run_page.resume_lease import RESUME_OF, Presser
+from stagehold.airflow.run_page.resume_lease import Presser
 from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.errors.base import StageholdError
 from stagehold.ledger.across.pipelines import Place
@@ -56,6 +56,7 @@ from stagehold.model.records import Lease, Run
 from stagehold.model.standing import Standing, together
 from stagehold.model.states import RUN
 from stagehold.run.clearing.garbage_collector import MAINTENANCE
+from stagehold.run.lease.held_leases import RESUME_OF
 from stagehold.run.lease.lease_holder import described
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
