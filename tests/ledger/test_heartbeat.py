@@ -130,3 +130,14 @@ def test_a_heartbeat_carries_what_its_meter_says(ledger):
             time.sleep(0.02)
         heartbeat.check()
     assert (seen.done, seen.partitions, seen.rows_a_second, seen.memory) == (2, 8, 10.0, Memory(7, 9))
+
+
+def test_a_meter_that_fails_keeps_no_lease_from_being_renewed(ledger, caplog):
+    def broken() -> Memory:
+        raise OSError("no /proc here")
+
+    with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.3), 0.3, Meter(broken)) as heartbeat:
+        time.sleep(0.7)
+        heartbeat.check()
+        assert ledger.leases.alive(NAME)
+    assert "Could not tell how the work of" in caplog.text

@@ -280,14 +280,22 @@ class Heartbeat:
 
     def _beat(self) -> None:
         with self._beating:
-            asked = time.monotonic()
+            said, asked = self._pulse(), time.monotonic()
             try:
-                self._leases.renew(self.lease, self._seconds, self.meter.pulse())
+                self._leases.renew(self.lease, self._seconds, said)
                 self._ends = asked + self._seconds
             except LedgerUnavailable as outage:
                 self._renewal_failed(outage)
             except StageholdError as error:
                 self._lose(error)
+
+    def _pulse(self) -> Pulse | None:
+        """What the meter says. What keeps it from that keeps no lease from being renewed."""
+        try:
+            return self.meter.pulse()
+        except Exception:
+            logger.warning("Could not tell how the work of %s gets on", self.lease.name, exc_info=True)
+            return None
 
     def _renewal_failed(self, outage: LedgerUnavailable) -> None:
         left = self._ends - time.monotonic()
