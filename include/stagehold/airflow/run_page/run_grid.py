@@ -68,7 +68,7 @@ def seen_by(
     told = grid
     if not grid.active or dag_run.state in ACTIVE_RUN_STATES:
         told = _with_state(grid, dag_run)
-    told = told.model_copy(update={"may_stop": may_stop and told.active})
+    told = told.model_copy(update={"may_stop": may_stop and dag_run.state in ACTIVE_RUN_STATES})
     if may_resume:
         return told.model_copy(update={"may_waive": may_waive})
     return told.model_copy(update={"may_change": False, "resume": refused_to_readers(told.resume)})
