@@ -1,4 +1,4 @@
-"""Leaves alone what a run was not told to do, unless something that it does needs it."""
+"""Leaves partitions alone that a run was not told to work on, unless something that it does needs them."""
 
 from __future__ import annotations
 
@@ -13,28 +13,32 @@ LEFT = "left as it is: not asked for, and nothing that runs needs it"
 
 @dataclass(frozen=True)
 class Confinement:
-    """The ``stages`` in which a run works. With ``only_recorded`` it leaves alone there, too, what is not on record."""
+    """The ``stages`` in which a run works. With ``only_recorded`` it leaves partitions without a record alone there,
+    too.
+    """
 
     stages: frozenset[str]
     only_recorded: bool = False
 
     def leaves_nothing(self, stages: Collection[str]) -> bool:
-        """Whether a run of these stages does the same as one that is not confined."""
+        """Whether a run of these stages does the same as a run that is not confined."""
         return not self.only_recorded and self.stages.issuperset(stages)
 
     def leaves(self, decision: Decision) -> bool:
-        """Whether nothing is to be done about the partition for itself."""
+        """Whether the partition is left alone unless something needs it."""
         if decision.action is Action.REUSE:
             return False
         return decision.stage not in self.stages or (self.only_recorded and not _is_recorded(decision))
 
     def wants(self, stage: str) -> bool:
-        """Whether what is gone of the stage is to be there again for itself."""
+        """Whether lost data of the stage is to be healed even if nothing reads it."""
         return stage in self.stages and not self.only_recorded
 
 
 def leave_alone(confinement: Confinement, drafts: dict[str, list[Decision]]) -> Mapping[str, list[Decision]]:
-    """Take out of the drafts what is left alone. Gives those of the stages that this concerns as they were."""
+    """Have the drafts do nothing about partitions that are left alone. Returns the drafts of the stages concerned, as
+    they were.
+    """
     before: dict[str, list[Decision]] = {}
     for stage, decisions in drafts.items():
         if any(confinement.leaves(decision) for decision in decisions):
@@ -44,8 +48,8 @@ def leave_alone(confinement: Confinement, drafts: dict[str, list[Decision]]) -> 
 
 
 def _left(decision: Decision) -> Decision:
-    """The decision without its record: whoever reads the partition has to have it computed, judged or let through
-    first.
+    """The decision to do nothing. It has no record: before the partition is read, it has to be computed, judged or let
+    through.
     """
     return ReuseDecision(decision.stage, decision.partition, because(LEFT))
 

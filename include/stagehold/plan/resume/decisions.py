@@ -23,7 +23,7 @@ class Action(StrEnum):
     REUSE = "reuse"
     RUN = "run"
     HEAL = "heal"
-    JUDGE = "judge"  # its data is there; what its gate says of it is not
+    JUDGE = "judge"  # its data is there, but not the verdict of its gate
     BLOCKED = "blocked"
     RELEASE = "release"
 
@@ -34,11 +34,11 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class EndedWaiver:
-    """A word has ended that let data be read which a gate refuses: that of ``place``, from which the partition of a
-    decision was made, directly or not, or which it is.
+    """A waiver has ended that let refused data be read: the data of ``place``, which is the partition of a decision, or
+    which it was made from, directly or not.
 
-    ``retracts`` says that its rows are taken out of its table for that. ``presumed`` is the key that it would have if
-    all that it reads stayed as it is recorded; there is none unless it is needed for that.
+    ``retracts`` says that its rows are therefore taken out of its table. ``presumed`` is the key that the partition
+    would have if all that it reads stayed as it is recorded; it is there only if that is needed.
     """
 
     place: Place
@@ -50,10 +50,10 @@ class EndedWaiver:
 class Decision:
     """What happens to one partition; there is a class for each action. ``key`` is None while an input still has to run.
 
-    ``restored`` says that its ``record`` is one of the checkpoint that the run begins with. ``hinges_on`` is a
+    ``restored`` says that its ``record`` comes from the checkpoint that the run begins with. ``hinges_on`` is a
     partition to heal that this one was made from, directly or not: if that comes out different, this one runs after
-    all. ``rests_on`` is a partition that this one is made from, directly or not, and that was let through by a waiver
-    alone; ``ended`` tells of one that was, and is so no more.
+    all. ``rests_on`` is a partition that this one is made from, directly or not, and that only a waiver let through;
+    ``ended`` is given if such a waiver has ended.
     """
 
     action: ClassVar[Action]
@@ -80,16 +80,18 @@ class Decision:
 
     @property
     def outstays(self) -> bool:
-        """Whether its rows stay in its table, marked, though it rests on data that may be read no more."""
+        """Whether its rows stay in its table, marked, though it rests on data that may no longer be read."""
         return self.ended is not None and not self.retracts and self.record is not None and self.record.in_table
 
     @property
     def reused(self) -> PartitionRecord | None:
-        """What can be read as it is. What no reader needs is not computed either, and has no record."""
+        """The record that is read as it is. A partition that no reader needs is not computed either, and has no
+        record.
+        """
         return self.record if self.action is Action.REUSE else None
 
     def turned(self, kind: type[Kind], reason: Reason) -> Kind:
-        """Another decision on the same partition, with all that is known of it."""
+        """Another decision on the same partition, with all its other facts."""
         known: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(Decision)}
         return kind(**{**known, "reason": reason})
 
@@ -104,8 +106,8 @@ class ReuseDecision(Decision):
 @dataclass(frozen=True, kw_only=True)
 class RunDecision(Decision):
     """The partition is computed. ``anew`` says that its ``record`` does not count because its run starts anew,
-    ``dealt`` that its rows are those of other partitions of the checkpoint that the run begins with, dealt anew by
-    their keys.
+    ``dealt`` that its rows come from other partitions of the checkpoint that the run begins with, dealt anew by their
+    keys.
     """
 
     action = Action.RUN
@@ -116,7 +118,7 @@ class RunDecision(Decision):
 
 @dataclass(frozen=True)
 class HealDecision(Decision):
-    """The partition is computed again, as it is needed and its data is gone."""
+    """The partition is computed again, because it is needed and its data is gone."""
 
     action = Action.HEAL
 
@@ -132,8 +134,8 @@ class JudgeDecision(Decision):
 
 @dataclass(frozen=True, kw_only=True)
 class BlockedDecision(Decision):
-    """Nobody may read the partition, nor compute it. ``foreign`` or ``gap`` is why it, or what it reads, is blocked if
-    no gate is to blame.
+    """The partition may be neither read nor computed. ``foreign`` or ``gap`` says why it, or what it reads, is blocked,
+    if no gate is to blame.
     """
 
     action = Action.BLOCKED
@@ -144,16 +146,16 @@ class BlockedDecision(Decision):
 
 @dataclass(frozen=True)
 class ReleaseDecision(Decision):
-    """Nothing that runs reads the partition, so that its data may be deleted."""
+    """Nothing that runs reads the partition, so its data may be deleted."""
 
     action = Action.RELEASE
 
 
 @dataclass(frozen=True)
 class PlanCounts:
-    """How many partitions a plan reuses, runs, leaves blocked and has judged again;
-    those ``along`` are computed with their readers, not stored. Whatever else becomes of them, so many ``retract``ed
-    ones are taken out of their tables, since a waiver has ended.
+    """How many partitions a plan reuses, runs, leaves blocked and judges again; those ``along`` are computed with their
+    readers and not stored. Independently of that, so many ``retract``ed ones are taken out of their tables, because a
+    waiver has ended.
     """
 
     reuse: int
@@ -171,14 +173,14 @@ class PlanCounts:
 
 
 def also_computed(along: int) -> str:
-    """Words for partitions that are in no table, to follow the number of those that are."""
+    """Words for partitions that are in no table, behind the number of those that are."""
     return f" ({along} more computed along, not stored)" if along else ""
 
 
 @dataclass(frozen=True)
 class ResumePlan:
-    """Decisions by stage in topological order, partitions ascending.
-    What ``unstored`` stages make is computed along with its readers.
+    """Decisions by stage in topological order, partitions ascending. Partitions of ``unstored`` stages are computed
+    along with their readers.
     """
 
     decisions: tuple[Decision, ...]
@@ -193,7 +195,7 @@ class ResumePlan:
         return all(decision.reused for decision in self.of(stage))
 
     def records(self, stage: str) -> tuple[PartitionRecord, ...]:
-        """What can be read of a stage as it is."""
+        """The records of a stage that are read as they are."""
         return tuple(decision.reused for decision in self.of(stage) if decision.reused)
 
     def within(self, stages: Collection[str], share: Share | None) -> ResumePlan:

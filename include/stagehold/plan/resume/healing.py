@@ -1,8 +1,8 @@
 """Which lost partitions of other regions an attempt has to heal before it can compute its own.
 
-Lost is also what a run has made before it started anew. The resume plan already says what is lost and needed, and
-closes over it: what a lost partition was computed from is healed too if it is lost as well. Here that is put into an
-order in which one region after the other can do it.
+Partitions that a run made before it started anew count as lost, too. The resume plan already says what is lost and
+needed, and includes what follows: a lost partition's inputs are healed too if they are lost as well. This module puts
+the healing into an order in which one region after the other can do it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Partitions = Mapping[str, frozenset[int]]  # by stage
 
 
 def healings(plan: ResumePlan, regions: Sequence[Region], region: Region) -> tuple[tuple[Region, Partitions], ...]:
-    """What to compute again in regions that ``region`` follows from, in an order in which each finds all that it reads
-    there, or healed before.
+    """What to compute again in regions that ``region`` follows from, in an order in which each region finds all that it
+    reads, either there or healed before.
 
-    Lost data of other regions is left to those who read it.
+    Lost data of other regions is left to the attempts that read it.
 
     :param regions: all regions of the pipeline in topological order.
     """
@@ -34,8 +34,8 @@ def healings(plan: ResumePlan, regions: Sequence[Region], region: Region) -> tup
 def missing_inputs(
     plan: ResumePlan, pipeline: Pipeline, region: Region, share: Share | None = None
 ) -> Mapping[str, tuple[int, ...]]:
-    """Partitions that a share of ``region`` has to read, by stage, which were never consumable,
-    so that nothing can be healed. What may be published again once those can be read waits for them as well.
+    """Partitions that a share of ``region`` has to read, by stage, which were never consumable, so that nothing can be
+    healed. Partitions that may be published again once those can be read wait for them as well.
     """
     decisions = [decision for stage in region.stages for decision in plan.of(stage)]
     if not any(
@@ -55,8 +55,8 @@ def missing_inputs(
 def partitions_read(
     plan: ResumePlan, pipeline: Pipeline, region: Region, share: Share | None
 ) -> Mapping[str, tuple[Decision, ...]]:
-    """What a share of ``region`` reads of other regions, by stage:
-    all of it, or by forward inputs its own partitions only.
+    """The partitions of other regions that a share of ``region`` reads, by stage: all of a stage or, by forward inputs,
+    only its own partitions.
     """
     edges = [
         edge for stage in region.stages for edge in pipeline.stage(stage).inputs if edge.stage not in region.stages
@@ -76,7 +76,7 @@ def lost_data(plan: ResumePlan) -> tuple[Decision, ...]:
 
 
 def _waits(decision: Decision) -> bool:
-    """Whether it may not be read before what it was made from is judged anew."""
+    """Whether the partition may not be read before what it was made from is judged anew."""
     return decision.ended is not None and decision.ended.place[0] != decision.stage
 
 

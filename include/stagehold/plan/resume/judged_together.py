@@ -1,4 +1,4 @@
-"""Partitions of a stage that its gate judges together: nobody reads one of them before all may be read."""
+"""Decides about partitions that a gate judges together: none of them is read before all may be read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ MAY_BE_READ = "its gate lets all of the stage; it is published, and nothing is c
 
 
 def together(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
-    """What becomes of partitions of which each for itself is as ``drafted``, where their gate judges all of them."""
+    """The decisions on a stage whose gate judges all its partitions together; ``drafted`` are the decisions on each
+    partition by itself.
+    """
     if not situation.of(stage.name).facts.whole or not stage.output.stored or situation.of(stage.name).undecided:
         return list(drafted)
     obstacle = next((decision for decision in drafted if isinstance(decision, BlockedDecision)), None)
@@ -39,7 +41,7 @@ def _held_up(decision: Decision, obstacle: BlockedDecision) -> Decision:
 
 
 def _with_others(decision: Decision, situation: Situation) -> Decision:
-    """What has to be judged has to be there."""
+    """The decision while some partitions are still computed: all partitions have to be there to be judged."""
     if decision.action is Action.REUSE and _is_away(decision, situation):
         reason = because("its data is gone, and its gate judges all of the stage together")
         return decision.turned(HealDecision, reason)
@@ -53,7 +55,7 @@ def _to_judge(decision: Decision, why: str) -> Decision:
 
 
 def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation) -> list[Decision]:
-    """All are there as they are wanted."""
+    """The decisions when all partitions are there as they are wanted."""
     records = [decision.record for decision in drafted if decision.record is not None]
     passed = all(record.state.counts_as_done for record in records)
     verdicts = situation.of(stage.name).words.verdicts

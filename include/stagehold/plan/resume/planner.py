@@ -1,8 +1,8 @@
 """Which partitions are reused and which run again, each with its reason.
 
 Retry, clear, backfill, restore, preview and the executor all read the list made here. The rules are Flink's region
-failover asked as a question about data: a partition runs if what it follows from changed, and what read it runs after
-it. One whose data is gone while somebody needs it is healed; what read it runs again only if it comes out different.
+failover, asked as a question about data: a partition runs if what it follows from changed, and then its readers run. A
+partition whose data is gone and needed is healed; its readers run again only if it comes out different.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def resume_plan(situation: Situation) -> ResumePlan:
 
 
 def _drafts(situation: Situation) -> dict[str, list[Decision]]:
-    """What runs because something changed or is gone, and what follows from that."""
+    """Partitions that run because something changed or is gone, and what follows from that."""
     drafts: dict[str, list[Decision]] = {}
     held_back: dict[str, list[Decision]] = {}
     for stage in situation.pipeline.stages:
@@ -100,7 +100,7 @@ def _told_if_restored(decision: Decision, situation: Situation) -> Decision:
 
 
 def _draft(stage: Stage, situation: Situation, drafts: Mapping[str, list[Decision]]) -> Iterator[Decision]:
-    """First opinion on a stage: compares keys, and takes data that is gone for good until a reader needs it."""
+    """The first decisions on a stage: compare keys, and count data that is gone as gone until a reader needs it."""
     if situation.of(stage.name).undecided:
         yield RunDecision(stage.name, 0, because("its number of partitions is decided when its inputs are there"))
         return
@@ -148,7 +148,7 @@ def _ended(
     upstreams: Sequence[Upstream],
     ended: EndedData,
 ) -> EndedWaiver | None:
-    """Data that the partition rests on and that may be read no more, whatever else of its inputs was computed anew."""
+    """The data that the partition rests on and that may no longer be read, whatever other inputs were computed anew."""
     if own_waiver_ended(stage, record, situation):
         return EndedWaiver((stage.name, partition))
     place = next((found for upstream in upstreams if (found := upstream.ended(partition))), None)
@@ -164,16 +164,17 @@ def _ended(
 
 
 def _is_accepted(stage: Stage, situation: Situation) -> bool:
-    """Whether the stage's records count as they are. They do not if its output is not stored: what its readers were
-    made from is in their keys.
+    """Whether the stage's records count as they are. They do not if its output is not stored: its readers' keys have
+    what they were made from.
     """
     return situation.of(stage.name).order.accepted and stage.output.type.stored
 
 
 def _unless_needed(decision: Decision, situation: Situation) -> Decision:
-    """What is made of an output of a type that is not stored while no reader runs: nothing, in either form of it.
+    """The decision on a partition whose output is of a type that is not stored, while no reader runs: nothing is
+    computed, in either form of the output.
 
-    A reader runs after an input that does, and whenever code that it is made by cannot be compared.
+    A reader runs after an input that runs, and whenever its code cannot be compared.
     """
     waits, unknown = decision.key is None, situation.of(decision.stage).facts.code_problem
     if waits or unknown or not decision.action.computes:
@@ -183,15 +184,17 @@ def _unless_needed(decision: Decision, situation: Situation) -> Decision:
 
 
 def _starts_anew(stage: Stage, partition: int, situation: Situation, obstacle: Decision | None) -> bool:
-    """Whether its record is of what this run had done before it failed; it waits for a gate all the same."""
+    """Whether its record is from before this run failed and started anew. Such a partition waits for its gate all the
+    same.
+    """
     discarded = partition in situation.of(stage.name).data.discarded
     return discarded and (obstacle is None or obstacle.action is not Action.BLOCKED)
 
 
 def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: Situation) -> ForeignChange | None:
-    """What somebody else did to the partition and nobody has decided about; a restore is a decision.
+    """A change of the partition by somebody else that nobody has decided about; a restore is a decision.
 
-    Nothing is computed over it, whatever changed: that would bring back rows that were removed on purpose.
+    Nothing is computed in its place, whatever changed: that would bring back rows that were removed on purpose.
     """
     if record is None or not record.state.readable or stage.output.on_foreign_change is not OnForeignChange.FAIL:
         return None
@@ -200,8 +203,8 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
 
 
 def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decision:
-    """The decision, unless the state that the partition begins with is missing: nothing is computed before that is
-    there.
+    """The decision, or a block if the state that the partition begins with is missing: nothing is computed before that
+    is there.
     """
     earlier = situation.of(stage.name).earlier
     if earlier is None or earlier.gap is None or not decision.action.computes:
@@ -213,7 +216,9 @@ def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decis
 def _release_what_is_needed(
     pipeline: Pipeline, drafts: Mapping[str, list[Decision]], held_back: Mapping[str, Sequence[Decision]]
 ) -> None:
-    """What was held back is done exactly when a reader runs; in its stored form, if it is not there by then."""
+    """Put back the decisions that were held back, exactly where a reader runs. In its stored form an output may be
+    there by then.
+    """
     for stage in reversed(pipeline.stages):
         needed = _needed_by_readers(pipeline, stage, drafts) if stage.name in held_back else ()
         for partition, decision in enumerate(held_back.get(stage.name, ())):
@@ -222,8 +227,8 @@ def _release_what_is_needed(
 
 
 def _heal(situation: Situation, drafts: dict[str, list[Decision]]) -> bool:
-    """Recompute what is gone and needed: read by something that runs, or wanted for itself.
-    True if anything changed.
+    """Heal partitions that are gone and needed: read by something that runs, or wanted for themselves. True if anything
+    changed.
     """
     changed = False
     for stage in reversed(situation.pipeline.stages):
@@ -247,7 +252,9 @@ def _why_gone(record: PartitionRecord | None) -> str:
 
 
 def _lost(stage: Stage, situation: Situation) -> PartitionSet:
-    """What was released is lost from that moment on, though it may be there for a while."""
+    """The partitions whose data cannot be read. A released partition counts as lost from that moment on, though its
+    files may be there for a while.
+    """
     data = situation.of(stage.name).data
     recorded = data.records if stage.output.stored else ()
     released = PartitionSet(record.partition for record in recorded if record.state is PartitionState.RELEASED)
@@ -256,7 +263,9 @@ def _lost(stage: Stage, situation: Situation) -> PartitionSet:
 
 
 def _needed(situation: Situation, stage: Stage, drafts: Mapping[str, list[Decision]]) -> frozenset[int] | range:
-    """Results are needed for themselves, unless the run leaves them alone; all else only by readers."""
+    """The partitions that are needed. Results are needed for themselves, unless the run leaves them alone; all others
+    only by readers.
+    """
     wanted = situation.confined is None or situation.confined.wants(stage.name)
     if situation.pipeline.is_result(stage) and wanted:
         return range(stage.partitions)
@@ -276,8 +285,8 @@ def _needed_by_readers(
 
 
 def _mark_what_hinges_on_heals(pipeline: Pipeline, drafts: dict[str, list[Decision]]) -> None:
-    """Mark what is reused although something it was made from is healed:
-    equal data leaves it as it is, other data does not.
+    """Mark reused partitions that were made from something that is healed: equal data leaves them as they are, other
+    data does not.
     """
     for stage in pipeline.stages:
         upstreams = [Upstream(edge, drafts[edge.stage], pipeline) for edge in stage.inputs]
@@ -306,8 +315,8 @@ def _mark_what_rests_on_waivers(pipeline: Pipeline, drafts: dict[str, list[Decis
 def put_back(situation: Situation, stages: Collection[str]) -> dict[str, list[Decision]]:
     """What a run does that puts an interval back to a savepoint: nothing is compared, and nothing may be computed.
 
-    ``stages`` are taken as they are recorded; what of them cannot be put back would run. All others follow from code
-    and sources, which may be others by now, and are left as they are.
+    ``stages`` are taken as they are recorded; their partitions that cannot be put back would run. All others follow
+    from code and sources, which may have changed, and are left as they are.
     """
     return {
         stage.name: list(_as_recorded(stage, situation) if stage.name in stages else _left(stage))

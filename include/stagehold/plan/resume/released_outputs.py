@@ -1,4 +1,6 @@
-"""What of a plan is computed only because it was released and something that runs reads it; in words, for people."""
+"""Partitions of a plan that are computed only because they were released and something that runs reads them; in words,
+for people.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from stagehold.plan.resume.decisions import Action, Decision, ResumePlan
 
 @dataclass(frozen=True)
 class ReleasedOutput:
-    """Partitions of a stage that were released and are needed. ``seconds`` is how long they took when they were
-    computed last, None if none of the stage was ever timed.
+    """Partitions of a stage that were released and are needed. ``seconds`` is how long they took when they were last
+    computed, None if no partition of the stage was ever timed.
     """
 
     stage: str
@@ -23,9 +25,7 @@ class ReleasedOutput:
 
 
 def released_outputs(plan: ResumePlan) -> tuple[ReleasedOutput, ...]:
-    """Released outputs that are needed, by stages, in their order. What would run whether or not it was released is
-    left out.
-    """
+    """Released outputs that are needed, by stages, in their order. Partitions that would run anyway are left out."""
     return tuple(_released_outputs(plan))
 
 
@@ -42,7 +42,7 @@ def _was_released(decision: Decision) -> bool:
 
 
 def _seconds(needed: Sequence[Decision], decisions: Sequence[Decision]) -> float | None:
-    """A partition that was never timed is taken for an average one of its stage."""
+    """How long they took. A partition that was never timed counts as an average one of its stage."""
     timed = {
         decision.partition: decision.record.seconds
         for decision in decisions
@@ -55,10 +55,10 @@ def _seconds(needed: Sequence[Decision], decisions: Sequence[Decision]) -> float
 
 
 def released_text(needed: Mapping[str, Sequence[ReleasedOutput]], restored_from: str | None = None) -> str | None:
-    """A sentence about all that is needed; None if nothing is.
+    """A sentence about all released outputs that are needed; None if none is.
 
     :param needed: by interval, in their order.
-    :param restored_from: the stage at which the run or runs begin, if they are told one.
+    :param restored_from: the stage at which the run or runs were told to begin, if any.
     """
     by_stage: dict[str, dict[str, ReleasedOutput]] = {}
     for interval, outputs in needed.items():

@@ -1,4 +1,4 @@
-"""Compares what is recorded with its fingerprints, by reading it, and refuses what is not as it was recorded."""
+"""Reads recorded data and compares it with its fingerprints; refuses data that differs from its record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stagehold.spark.session.sessions import translate
 
 
 def mismatches(records: Sequence[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
-    """Records, of these that all have files, whose content is not what was recorded."""
+    """The records whose data differs from them. All of the records have files."""
     by_attempt = groupby(sorted(records, key=_writer), key=_writer)
     return [found for _, written in by_attempt for found in _differing(list(written), session)]
 
@@ -26,7 +26,9 @@ def _writer(record: PartitionRecord) -> str:
 
 
 def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
-    """The mismatches among records of one attempt. What cannot even be read is found by reading one after the other."""
+    """The mismatches among records of one attempt. Data that cannot even be read is found by reading one partition
+    after the other.
+    """
     try:
         measured = session.fingerprints(records)
     except Exception as error:
@@ -43,9 +45,9 @@ def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mi
 
 
 def refuse_damaged(stage: str, damaged: Sequence[PartitionRecord], lease: Lease, ledger: Ledger) -> None:
-    """Put on record what is not as it was recorded, so that it is healed whoever plans next.
+    """Put on record which data differs from its record, so that any plan heals it.
 
-    :raises PartitionDataMissing: if there is any; the plan has to be made anew.
+    :raises PartitionDataMissing: some data differs; the plan has to be made anew.
     """
     if damaged:
         ledger.partitions.record([as_damaged(record, datetime.now(UTC)) for record in damaged], lease)
@@ -66,7 +68,7 @@ def verify_reused(
 
     Data that changes after it was compared is not noticed.
 
-    :raises PartitionDataMissing: for the first stage with such a partition; the plan has to be made anew.
+    :raises PartitionDataMissing: data of a stage, the first one, differs; the plan has to be made anew.
     """
     interrupted = any(attempt.state in UNHAPPY for attempt in workplace.ledger.attempts.of_run(task.request.run_id))
     for stage, records in reused:

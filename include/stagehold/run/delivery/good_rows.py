@@ -1,7 +1,7 @@
-"""Publishes the good rows of partitions that do not meet their gate, where its suite wants the others set aside.
+"""Publishes the good rows of partitions that do not meet their gate, if its suite wants the bad rows set aside.
 
-A partition's rows that are set aside are committed with it, like what it keeps for later intervals: they are fenced,
-restored and deleted along with it, and whoever dies in between leaves neither.
+A partition's bad rows are committed with it, like the state that it keeps for later intervals: they are fenced,
+restored and deleted with it, and an attempt that dies in between leaves neither.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SettingAside:
-    """Sets rows aside of the waves of one stage, in one attempt."""
+    """Sets aside bad rows of the waves of one stage, in one attempt."""
 
     def __init__(self, task: StageTask, session: Session, workplace: Workplace) -> None:
         self.task, self.session, self.workplace = task, session, workplace
@@ -40,8 +40,8 @@ class SettingAside:
     ) -> tuple[StagedWave, Measured, Mapping[int, tuple[StatePart, ...]]]:
         """The wave as it is to be delivered, and the rows that were set aside of some of its partitions.
 
-        Those of partitions that meet all that rows are to blame for are left where they are. The others' good rows are
-        staged anew and judged, so what is published meets all else that its gate asks for.
+        Partitions without bad rows stay where they are. The good rows of the others are staged anew and judged, so what
+        is published meets all other expectations of its gate.
 
         :raises GateErrored: an expectation does not say which rows it does not expect.
         """
@@ -84,7 +84,9 @@ class SettingAside:
 
 @dataclass(frozen=True)
 class _Split:
-    """What was measured of whole partitions, of what is left of some, and of what is not."""
+    """The measures of whole partitions ``before`` some were split, of the ``rest`` of the split ones, and of the rows
+    set ``aside``.
+    """
 
     before: Measured
     rest: Measured
@@ -103,7 +105,9 @@ class _Split:
         return Measured(metrics, (*self._verdicts(suite), *self._beyond(suite)))
 
     def _verdicts(self, suite: Suite) -> Iterator[GateVerdict]:
-        """Verdicts on the rows that are left; but what was not met before somebody set rows aside stays on record."""
+        """Verdicts on the rows that are left. Expectations that were not met before rows were set aside stay on record
+        as not met.
+        """
         setting_aside = {str(expectation) for expectation in suite.setting_aside}
         again = {(verdict.partition, verdict.expectation): verdict for verdict in self.rest.verdicts}
         for verdict in self.before.verdicts:
@@ -114,7 +118,7 @@ class _Split:
                 yield as_blocking(found, suite)
 
     def _beyond(self, suite: Suite) -> Iterator[GateVerdict]:
-        """A verdict of its own on partitions of which too many rows are set aside."""
+        """A verdict for each partition of which too many rows are set aside."""
         limit, of_all = suite.max_quarantined, _rows(self.before)
         for number, rows in _rows(self.aside).items():
             if limit and not limit.allows(rows, of_all[number]):
@@ -123,7 +127,7 @@ class _Split:
 
 
 def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
-    """What rows are to be set aside for."""
+    """The expectations for which rows are set aside, each with the partitions that do not meet it."""
     failed: dict[str, list[int]] = {}
     for verdict in measured.verdicts:
         if not verdict.passed:
@@ -136,7 +140,9 @@ def _unmet(suite: Suite, measured: Measured) -> tuple[Unmet, ...]:
 
 
 def as_blocking(verdict: GateVerdict, suite: Suite) -> GateVerdict:
-    """The verdict on rows that are to be published: what should have been set aside, and could not be, blocks."""
+    """The verdict on rows that are to be published: if its rows should have been set aside and could not be, it
+    blocks.
+    """
     fails = not verdict.passed and verdict.expectation in {str(expectation) for expectation in suite.setting_aside}
     return replace(verdict, severity=Severity.CRITICAL) if fails else verdict
 
@@ -157,8 +163,8 @@ def _schema_of(bad: DataFrame) -> StructType:
 
 
 def show_quarantined(task: StageTask, workplace: Workplace) -> None:
-    """Bring the stage's quarantine table up to date for the interval, also if its gate sets nothing aside any more or
-    there is none. If that cannot be done it is told: the rows are kept with their partitions all the same.
+    """Bring the stage's quarantine table up to date for the interval, also if its gate no longer sets rows aside or
+    there is no gate. If that fails, a warning says so: the rows are kept with their partitions all the same.
     """
     from deltalake.exceptions import DeltaError
 

@@ -1,19 +1,19 @@
-"""How what was staged, copied or judged becomes readable, and how what may be read no more ceases to be.
+"""How data that was staged, copied or judged becomes readable, and how data that may no longer be read is taken away.
 
-Whoever changes a table of ours does it by `publish`: waves, partitions that are judged again or all together, what a
-run takes over from a checkpoint, rows that go since a waiver has ended or since their interval is deleted.
+Every change of a table of ours is made by `publish`: waves, partitions that are judged again or all together, data that
+a run takes over from a checkpoint, rows that leave because a waiver has ended or because their interval is deleted.
 
-    keep      what the gate said is beside the wave's files
-    commit    one commit of the table, by who still has the lease and is not fenced out
-    record    partitions and what their gate said of them, in one transaction
-    forget    what was kept: the ledger has it
+    keep      the verdicts are written beside the wave's files
+    commit    the table gets one commit, by an attempt that still has the lease and is not fenced out
+    record    partitions and verdicts go on record in one transaction
+    forget    the verdicts that were kept are deleted: the ledger has them
 
-Who dies before the commit leaves files to which nothing refers, and the next attempt sweeps them. Who dies behind it
-leaves a commit that the next attempt adopts, with the verdicts beside it. Nothing is ever readable and not vouched for
-by a commit; nothing is on record as readable that is not.
+An attempt that dies before the commit leaves files to which nothing refers, and the next attempt sweeps them. An
+attempt that dies after the commit leaves a commit that the next attempt adopts, with the verdicts beside it. Data is
+never readable without a commit that vouches for it; no partition is on record as readable that is not.
 
-One race remains: a lease may be lost between its check and the commit. Then the commit is refused if the newcomer has
-fenced the table, and adopted by the newcomer if not, since it looks at the log behind its fence.
+One race remains: a lease may be lost between its check and the commit. If the new holder has fenced the table by then,
+the commit is refused. If not, the new holder adopts the commit, since it reads the log after its own fence.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Recorded = Callable[[Landed | None], Sequence[PartitionRecord]]
 
 @dataclass(frozen=True)
 class Publication:
-    """What changes about a stage. ``commit`` is None if its table stays as it is; ``said`` is what a gate said of all
-    that is recorded. ``stage``, by name, and ``wave`` are what fault points go by.
+    """A change of a stage. ``commit`` is None if its table stays as it is; ``said`` are the verdicts on all that is
+    recorded. ``stage``, by name, and ``wave`` identify it for fault points.
     """
 
     stage: str
@@ -53,11 +53,11 @@ class Publication:
 def publish(
     what: Publication, recorded: Recorded, committer: Committer, heartbeat: Heartbeat, place: Workplace
 ) -> Landed | None:
-    """Keep, commit, record, forget; gives what the commit came to, if there is one to make.
+    """Keep, commit, record, forget. Returns the result of the commit, if there is a commit to make.
 
-    :param recorded: what goes on record, by what the commit came to.
+    :param recorded: makes the records, from the result of the commit.
     :raises LeaseLost: nothing was published.
-    :raises Fenced: likewise, by a newer attempt.
+    :raises Fenced: nothing was published: a newer attempt has fenced the table.
     """
     landed = _committed(what, what.commit, committer, heartbeat, place) if what.commit else None
     place.faults.reach(Point.AFTER_PUBLISH, what.stage, what.wave)
@@ -87,7 +87,9 @@ def _beside(what: Publication, commit: WaveCommit) -> WaveVerdicts:
 
 
 def brought_to(location: TableLocation, records: Iterable[PartitionRecord], attempt_id: str) -> list[PartitionRecord]:
-    """Files of another table, of which a run begins with data that waits, are copied into the stage's own."""
+    """The records with all files in the stage's own table. If a run begins with data of a checkpoint that waits in
+    another table, the files are copied.
+    """
     return [
         record if record.table == location.uri else copied_for(record, location.uri, attempt_id) for record in records
     ]
@@ -100,7 +102,7 @@ def as_landed(record: PartitionRecord, location: TableLocation, landed: Landed) 
 
 
 def wave_of(task: StageTask, right: PublishRight, wave: int, note: str = "") -> WaveCommit:
-    """What a wave of an attempt says of itself, to the table's log and to the ledger, before it has any partition."""
+    """The facts about a wave of an attempt, for the table's log and the ledger, before it has any partition."""
     return WaveCommit(
         run_id=task.attempt.run_id,
         stage=task.stage.id,
@@ -115,7 +117,7 @@ def wave_of(task: StageTask, right: PublishRight, wave: int, note: str = "") -> 
 
 
 def under(wave: WaveCommit, record: PartitionRecord) -> PartitionRecord:
-    """The record as this wave's, made now."""
+    """The record as a record of this wave, made now."""
     return replace(
         record,
         run_id=wave.run_id,

@@ -1,4 +1,4 @@
-"""Has recorded partitions judged and computes nothing: each by the gate that its stage has now, or all together."""
+"""Judges recorded partitions and computes nothing: each by the gate that its stage has now, or all together."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.run.faults import TogetherPoint
 from stagehold.spark.session.sessions import translate
 
-NO_WAVE = 0  # for fault points: how many waves there were before nobody knows beforehand
+NO_WAVE = 0  # for fault points: beforehand nobody knows how many waves there were
 
 
 class Rejudging:
-    """What the judging of one stage works with, in one attempt."""
+    """What it takes to judge one stage, in one attempt."""
 
     def __init__(
         self, task: StageTask, session: Session, publisher: Publisher, committer: Committer, workplace: Workplace
@@ -44,16 +44,17 @@ class Rejudging:
 class JudgingAgain(Rejudging):
     """Judges each partition by itself.
 
-    A partition that no longer passes is blocked from then on: nothing of ours reads it. What was published of it stays
-    in its table, for whoever reads that, until it is computed again. A partition that was blocked and passes now is
-    published.
+    A partition that no longer passes is blocked from then on: no stage reads it. Its published rows stay in its table,
+    for other readers, until it is computed again. A partition that was blocked and passes now is published.
     """
 
     def judge(self, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:
-        """Publish what passes and was not published, and record them all; gives those that do not pass, and why.
+        """Publish the partitions that pass and were not published, and record all; return those that do not pass, and
+        why.
 
-        :raises GateErrored: it cannot judge them.
-        :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
+        :raises GateErrored: the gate cannot judge them.
+        :raises PartitionDataMissing: data of some differs from its record; that is on record, and nothing else
+            happened.
         """
         recorded = [decision.record for decision in decisions if decision.record is not None]
         judged = [record for record in recorded if self._is_judged(record)]
@@ -69,12 +70,12 @@ class JudgingAgain(Rejudging):
         return rulings.blocked
 
     def _lacks(self, record: PartitionRecord) -> bool:
-        """Whether it has to be published if it passes; where all are judged together, that comes later."""
+        """Whether the partition has to be published if it passes; where all are judged together, that comes later."""
         return record.version is None and self.task.whole is None
 
     def _is_judged(self, record: PartitionRecord) -> bool:
-        """Whether it was judged by this very suite: then a waiver began or ended, and nothing is read. What is held has
-        passed it.
+        """Whether this very suite has judged the partition. Then a waiver began or ended, and nothing is read. A held
+        partition has passed it.
         """
         kept_back = bool(record.refused) or record.state is PartitionState.HELD
         return record.judged == self.task.judge and kept_back
@@ -92,7 +93,7 @@ class JudgingAgain(Rejudging):
         )
 
     def _measured(self, records: Sequence[PartitionRecord]) -> Measured:
-        """What the gate says of them; without a gate nothing is read. Nothing of what cannot be read."""
+        """The verdicts on the partitions. Without a gate, and of data that cannot be read, nothing is read."""
         if self.task.suite is None or not records:
             return _as_recorded(records)
         try:
@@ -163,20 +164,22 @@ def _as_recorded(records: Sequence[PartitionRecord]) -> Measured:
 
 
 class JudgingTogether(Rejudging):
-    """Judges all partitions at once, behind the stage's last wave, and takes them from held to consumable if the gate
+    """Judges all partitions at once, after the stage's last wave, and takes them from held to consumable if the gate
     lets all of them together.
 
-    What the gate said is on record before anything is published, so whoever comes after a kill need not ask it again.
+    The verdict is on record before anything is published, so an attempt that comes after a kill need not ask the gate
+    again.
     """
 
     def judge(self, suite: Suite, decisions: Sequence[Decision], wave: int) -> Mapping[int, str]:
-        """Publish and record what was held, in one commit; why each partition stays held, if the gate refuses them.
+        """Publish and record the held partitions in one commit; if the gate refuses them, return why each stays held.
 
-        Does nothing while some partition is not there, or does not pass its gate by itself.
+        Does nothing while some partition is missing, or does not pass its gate by itself.
 
-        :param decisions: of all partitions, as they were before the attempt's waves.
-        :raises GateErrored: it cannot judge them.
-        :raises PartitionDataMissing: some are not what was recorded; that is on record, nothing else happened.
+        :param decisions: decisions on all partitions, as they were before the attempt's waves.
+        :raises GateErrored: the gate cannot judge them.
+        :raises PartitionDataMissing: data of some differs from its record; that is on record, and nothing else
+            happened.
         """
         records = self._records()
         ready = {
@@ -204,7 +207,7 @@ class JudgingTogether(Rejudging):
     def _verdict(
         self, suite: Suite, records: Sequence[PartitionRecord], right: PublishRight
     ) -> tuple[StageVerdict, Sequence[GateVerdict]]:
-        """That on record of the same content, or a new one."""
+        """The verdict on record for the same content, or a new one."""
         cell, ledger, content = self.task.cell, self.workplace.ledger, content_of(records)
         said = tuple(
             verdict for verdict in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if verdict.cell == cell
@@ -239,7 +242,7 @@ class JudgingTogether(Rejudging):
         refuse_damaged(self.task.stage.name, damaged, right.heartbeat.lease, self.workplace.ledger)
 
     def _publish(self, held: Sequence[PartitionRecord], right: PublishRight, wave: int, ruling: Ruling) -> None:
-        """What the gate said of them is on record already."""
+        """Publish the held partitions. Their verdicts are on record already."""
         location, stage, own = self.task.location, self.task.stage, wave_of(self.task, right, wave, "judged together")
         here = brought_to(location, held, own.attempt_id)
         commit = replace(own, partitions=tuple(map(CommittedPartition.of, here)))
@@ -267,7 +270,7 @@ class JudgingTogether(Rejudging):
 
 
 def _unmet_together(verdict: StageVerdict, verdicts: Sequence[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
-    """What was seen is in the verdict's reason, if nobody has judged just now."""
+    """The unmet expectations. If the stage was not judged just now, the observed values are in the verdict's reason."""
     seen = unmet(verdicts).get(WHOLE, {})
     return (
         {WHOLE: {expectation: seen.get(expectation, "") for expectation in verdict.refused}} if verdict.refused else {}

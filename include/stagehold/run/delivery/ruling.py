@@ -1,4 +1,4 @@
-"""What becomes of partitions after their gate has judged them, and what is told of it."""
+"""What becomes of partitions after their gate has judged them, and what people are told of it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Said = TypeVar("Said", GateVerdict, GateResult)
 
 @dataclass(frozen=True)
 class Ruling:
-    """What becomes of one partition: ``unmet`` are its critical expectations that are not met, each with what it saw;
-    ``waivers`` are words that let it through all the same.
+    """What becomes of one partition: ``unmet`` are its critical expectations that are not met, each with the observed
+    value; ``waivers`` are those that let it through all the same.
     """
 
     unmet: Mapping[str, str]
@@ -36,14 +36,16 @@ class Ruling:
         return not {waiver.expectation for waiver in self.waivers} >= {*self.unmet}
 
     def state_in(self, task: StageTask, *, published: bool = False) -> PartitionState:
-        """What was published before is read as long as nobody refuses it."""
+        """The state that follows. A partition that was published before is read as long as its gate does not refuse
+        it.
+        """
         if self.blocks:
             return PartitionState.BLOCKED
         return PartitionState.HELD if task.whole and not published else PartitionState.CONSUMABLE
 
     @property
     def reason(self) -> str | None:
-        """Why it is blocked, or who let it through all the same."""
+        """Why the partition is blocked, or who let it through all the same."""
         if self.blocks:
             return "; ".join(f"{expectation}: got {seen}" for expectation, seen in self.unmet.items())
         return str(who_waived(self.waivers)) if self.waivers else None
@@ -51,14 +53,15 @@ class Ruling:
 
 @dataclass(frozen=True)
 class Rulings:
-    """Rulings by partition. A partition that meets all that is critical has none."""
+    """Rulings by partition. A partition that meets all critical expectations has none."""
 
     by_partition: Mapping[int, Ruling]
 
     @classmethod
     def of(cls, unmet: Mapping[int, Mapping[str, str]], fingerprints: Mapping[int, str], task: StageTask) -> Rulings:
-        """
-        :param unmet: what each partition does not meet, and what was seen.
+        """The rulings on these partitions.
+
+        :param unmet: the expectations that each partition does not meet, with the observed values.
         """
         return cls(
             {
@@ -75,7 +78,7 @@ class Rulings:
 
     @property
     def blocked(self) -> Mapping[int, str]:
-        """Why each of those is blocked that are."""
+        """The blocked partitions, each with the reason."""
         return {partition: str(ruling.reason) for partition, ruling in self.by_partition.items() if ruling.blocks}
 
     @property
@@ -83,7 +86,7 @@ class Rulings:
         return {partition: ruling for partition, ruling in self.by_partition.items() if not ruling.blocks}
 
     def in_words(self, gate: str, judged: int) -> str:
-        """What a gate said of so many partitions."""
+        """A sentence about what a gate let through."""
         waived = f", and {len(self.waived)} may be read all the same" if self.waived else ""
         return f"gate {gate} lets {judged - len(self.by_partition)} of {judged} partitions through{waived}"
 
@@ -92,7 +95,9 @@ LET_THROUGH = Ruling({})
 
 
 def unmet(verdicts: Iterable[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
-    """What blocks each partition, unless it is waived; all its failed expectations together."""
+    """The expectations that block each partition unless they are waived: all its unmet critical expectations
+    together.
+    """
     found: dict[int, dict[str, str]] = {}
     for verdict in verdicts:
         if not verdict.passed and verdict.severity is Severity.CRITICAL:
@@ -103,8 +108,8 @@ def unmet(verdicts: Iterable[GateVerdict]) -> Mapping[int, Mapping[str, str]]:
 def unmet_on_record(
     records: Sequence[PartitionRecord], failures: Iterable[GateResult]
 ) -> Mapping[int, Mapping[str, str]]:
-    """Expectations that recorded data did not meet when it was judged before. What a gate saw of it is for people, and
-    may have been forgotten.
+    """Expectations that recorded data did not meet when it was judged. The observed values are for people, and may have
+    been forgotten.
     """
     seen = {(result.partition, result.expectation): result.observed for result in failures}
     return {
@@ -114,7 +119,7 @@ def unmet_on_record(
 
 
 def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> list[GateResult]:
-    """What goes on record of what a gate said."""
+    """The verdicts as records."""
     suite, attempt_id = task.suite.name if task.suite else "", task.attempt.attempt_id
     return [
         GateResult(
@@ -135,7 +140,7 @@ def results(task: StageTask, verdicts: Sequence[GateVerdict], now: datetime) -> 
 
 
 def warn(task: StageTask, verdicts: Sequence[GateVerdict], rulings: Rulings, workplace: Workplace) -> None:
-    """Warn of what was not met and blocks nothing."""
+    """Warn of unmet expectations that block nothing, and of waived ones."""
     stage, run_id = task.stage.name, task.attempt.run_id
     warn_unmet(run_id, stage, verdicts, workplace)
     for word, let in partitions_waived(rulings).items():
@@ -151,7 +156,7 @@ def warn_unmet(run_id: str, stage: str, verdicts: Sequence[Said], workplace: Wor
 
 
 def warnings(verdicts: Sequence[Said]) -> dict[str, list[Said]]:
-    """Verdicts that are to be told and block nothing, by expectation."""
+    """Unmet verdicts that warn and block nothing, by expectation."""
     found: dict[str, list[Said]] = {}
     for verdict in verdicts:
         if not verdict.passed and verdict.severity is Severity.WARNING:
@@ -160,7 +165,7 @@ def warnings(verdicts: Sequence[Said]) -> dict[str, list[Said]]:
 
 
 def partitions_waived(rulings: Rulings) -> Mapping[str, list[int]]:
-    """Partitions that were let through, by the text that says who did it."""
+    """Partitions that were let through, by the text that says who waived the refusal."""
     found: dict[str, list[int]] = {}
     for partition, ruling in sorted(rulings.waived.items()):
         found.setdefault(str(ruling.reason), []).append(partition)

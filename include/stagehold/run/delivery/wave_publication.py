@@ -1,4 +1,4 @@
-"""Publishes and records of a wave what its gate lets through."""
+"""Publishes and records the partitions of a wave that its gate lets through."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Delivery:
         self.task, self.may_differ, self.workplace, self.committer = task, may_differ, workplace, committer
 
     def deliver(self, wave: Wave, right: PublishRight) -> Mapping[int, str]:
-        """Publish and record the partitions that pass their gate; gives those that do not, and why.
+        """Publish and record the partitions that pass their gate; return those that do not, and why.
 
-        :raises CameOutDifferent: before anything is published.
+        :raises CameOutDifferent: data differs though its key is the same; nothing was published.
         """
         if not wave.metrics:
             return {}
@@ -51,14 +51,14 @@ class Delivery:
         return rulings.blocked
 
     def _refuse_other_data(self, wave: Wave) -> None:
-        """Readers rely on it that a partition with the same key is the same one, unless the author says that it need
-        not be.
+        """Refuse different data under the same key. Readers rely on the data being the same, unless the author says
+        that it may differ.
         """
         if not self.may_differ and wave.other_data:
             raise CameOutDifferent(self.task.stage.name, dict(wave.other_data))
 
     def _commit(self, wave: Wave, own: WaveCommit, rulings: Rulings) -> WaveCommit | None:
-        """The commit to publish. None if nothing passes, or if all partitions of the stage are to be judged together
+        """The commit to publish; None if nothing passes, or if all partitions of the stage are to be judged together
         before any is read.
         """
         passing = [metrics for metrics in wave.metrics if metrics.partition not in rulings.blocked]
