@@ -20,31 +20,32 @@ class Committer(Protocol):
     """Changes one share of a table for one attempt. What both promise is in tests/lake/commit/test_committer.py."""
 
     def fence(self, location: TableLocation, claim: Claim, rivals: Sequence[TableLocation] = ()) -> None:
-        """Keep every attempt with a lower epoch from publishing here, those in the middle of a commit included.
+        """Keep every attempt with a lower epoch from publishing here, including those in the middle of a commit.
 
-        Does nothing when there is no table yet, or when this attempt was fenced in before.
+        Does nothing when there is no table yet, or when this attempt has fenced it before.
 
-        :param rivals: the same cut into other shares, as far as they overlap; attempts of those are kept out, too. A
-          higher
-            epoch there is none of our business: it is of a share that overlaps the rival and not this one.
-
-        :raises Fenced: when a newer epoch was here first.
-        :raises CommitContested: when others kept committing to the table.
+        :param rivals: the same cut into other shares, as far as they overlap; their attempts are kept out, too. A
+            higher epoch there does not matter here: it belongs to a share that overlaps the rival and not this one.
+        :raises Fenced: a newer epoch was here first.
+        :raises CommitContested: others kept committing to the table.
         """
 
     def publish(self, location: TableLocation, commit: WaveCommit) -> Landed:
         """Replace the wave's partitions by its staged rows in one atomic commit.
 
-        Nothing is visible before, everything after. Repeating a call that landed, though its answer was lost, changes
-        nothing and returns the same. The files to record are those of the result.
+        Before the commit nothing is visible, after it everything. A call whose answer was lost may be repeated: it
+        changes nothing and returns the same. The files to record are those of the result.
 
-        :raises Fenced: when a newer epoch published or fenced this share.
-        :raises CommitContested: when others kept committing to the table.
+        :raises Fenced: a newer epoch published or fenced this share.
+        :raises CommitContested: others kept committing to the table.
         """
 
 
 def committer_for(kind: CommitterKind, spark: SparkSession, location: TableLocation, *, only_writer: bool) -> Committer:
-    """:raises CommitterRefused: when commits by delta-spark could get lost there."""
+    """The committer of this kind.
+
+    :raises CommitterRefused: commits by delta-spark could get lost there.
+    """
     if kind is CommitterKind.DELTA_SPARK:
         return DeltaSparkCommitter(spark, location, only_writer=only_writer)
     return StagedCommitter()

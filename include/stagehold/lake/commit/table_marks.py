@@ -1,4 +1,4 @@
-"""What a published table says of its own rows to whoever reads it: which of them stay though a waiver has ended.
+"""Marks in a published table, for anybody who reads it: which of its rows stay though a waiver has ended.
 
 It is a property of the table, `_STAGEHOLD`, in JSON: `{"waiver_ended": {"2026-11-20": [3]}}`, partitions by interval.
 """
@@ -22,7 +22,7 @@ def outstaying(uri: str, interval: str) -> tuple[int, ...]:
 
 
 def mark_outstaying(uri: str, interval: str, partitions: Sequence[int]) -> bool:
-    """Have just these partitions of the interval marked; False if they are.
+    """Mark just these partitions of the interval; False if they are marked already.
 
     :raises CommitContested: others kept changing the table.
     """
@@ -35,7 +35,7 @@ def mark_outstaying(uri: str, interval: str, partitions: Sequence[int]) -> bool:
 
 
 def _set(uri: str, interval: str, partitions: Sequence[int]) -> str | None:
-    """A handle of its own, so that a commit of somebody else since is a conflict."""
+    """Set the property. Every try has its own handle, so a commit of somebody else since then is a conflict."""
     table = open_table(uri)
     every = {**_of(table.metadata().configuration), interval: list(partitions)}
     told = json.dumps({WAIVER_ENDED: {name: partitions for name, partitions in sorted(every.items()) if partitions}})

@@ -31,7 +31,7 @@ TRIES = 20  # intervals of one published table may commit at the same moment; ea
 PAUSE_SECONDS = 0.05
 OS_ERROR = re.compile(r"(?:\(os error |Os \{ code: )(\d+)")
 
-RetryReason = str | None  # why to ask anew, None when there is nothing left to do
+RetryReason = str | None  # why to try again, None when there is nothing left to do
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +44,11 @@ def until_done(
 ) -> None:
     """Repeat ``step`` with a new handle and the share's token in it, until it has nothing left to do.
 
-    Each try asks anew whether this attempt still may; none is repeated blindly. Pauses of ``pause_seconds`` at most,
-    longer with each try, let others through.
+    Each try checks anew whether this attempt still may; none is repeated blindly. Pauses of ``pause_seconds`` at most,
+    longer with each try, let other writers through.
 
-    :raises Fenced: when a newer attempt was here first.
-    :raises CommitContested: when others kept committing to the table.
+    :raises Fenced: a newer attempt was here first.
+    :raises CommitContested: others kept committing to the table.
     """
     reason: RetryReason = None
     for attempt in range(TRIES):
@@ -67,7 +67,7 @@ def until_done(
 
 @contextmanager
 def naming_table(table: str) -> Iterator[None]:
-    """Errors of the system come out as such: delta-rs says only in its text which one it was, and seldom of what."""
+    """Raise errors of the system as such: delta-rs names them only in its text, and seldom names the file."""
     from deltalake.exceptions import DeltaError
 
     try:
@@ -80,7 +80,9 @@ def naming_table(table: str) -> Iterator[None]:
 
 
 def tokens_to_raise(table: DeltaTable, locations: Iterable[TableLocation], claim: Claim) -> dict[str, int]:
-    """Tokens that are below the attempt's fence, and how high that is. Tokens never go back: a higher one is kept."""
+    """Tokens that are below the attempt's fence, and the version of the fence. Tokens never go back: a higher one
+    stays.
+    """
     return {
         location.token: claim.fence
         for location in locations
@@ -89,7 +91,7 @@ def tokens_to_raise(table: DeltaTable, locations: Iterable[TableLocation], claim
 
 
 def by_delta_rs(write: Callable[[], object]) -> RetryReason:
-    """Commit through delta-rs; None if the commit landed for certain, else why the log has to be asked."""
+    """Commit through delta-rs; None if the commit landed for certain, else why the log has to be read."""
     from deltalake.exceptions import CommitFailedError
 
     try:
@@ -100,7 +102,7 @@ def by_delta_rs(write: Callable[[], object]) -> RetryReason:
 
 
 def token_properties(versions: Mapping[str, int], metadata: str | None = None) -> CommitProperties:
-    """What a commit by delta-rs carries; ``versions`` are those of its tokens."""
+    """The properties of a commit by delta-rs; ``versions`` are those of its tokens."""
     from deltalake import CommitProperties, Transaction
 
     return CommitProperties(

@@ -1,4 +1,4 @@
-"""What a commit says about itself in the table's log, so that the ledger can be brought up to date from it."""
+"""The facts of a commit in the table's log, from which the ledger can be brought up to date."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stagehold.model.records import DataFile, PartitionRecord, StatePart
 from stagehold.model.source_position import SourcePosition, read_position, write_position
 
 SCHEMA_VERSION = 2
-MARK = "stagehold"  # what tells our metadata from anybody else's, whatever their version
+MARK = "stagehold"  # tells our metadata from other metadata, in all versions
 ATTEMPT_WIDTH = 10**6  # waves per attempt
 EPOCH_WIDTH = 10**12  # attempts per epoch, which is one as long as no ledger is lost
 
@@ -21,10 +21,10 @@ EPOCH_WIDTH = 10**12  # attempts per epoch, which is one as long as no ledger is
 class Claim:
     """An attempt's right to change a share.
 
-    Its tokens grow with the epoch first and the wave last, and name the attempt between.
+    The versions of its tokens grow with the epoch first and the wave last, and name the attempt in between.
 
-    Two attempts can have one epoch only when a ledger was lost under a living one. Their tokens differ all the same,
-    and whose are in the log first keeps the other out.
+    Two attempts can have one epoch only if a ledger was lost under a living attempt. Their tokens differ all the same,
+    and the attempt whose token is in the log first keeps the other out.
     """
 
     epoch: int
@@ -36,20 +36,20 @@ class Claim:
         return self.epoch * EPOCH_WIDTH + crc32(self.attempt_id.encode()) % 10**6 * ATTEMPT_WIDTH
 
     def is_shut_out_by(self, token: int) -> bool:
-        """Whether this token in the log is a newer attempt's, or that of another with the same epoch."""
+        """Whether this token in the log belongs to a newer attempt, or to another attempt with the same epoch."""
         own = self.fence <= token < self.fence + ATTEMPT_WIDTH
         return epoch_of(token) >= self.epoch and not own
 
 
 def epoch_of(token: int) -> int:
-    """The epoch of the attempt that a token is of."""
+    """The epoch of the attempt that made a token."""
     return token // EPOCH_WIDTH
 
 
 @dataclass(frozen=True)
 class CommittedPartition:
-    """A partition as a wave published it; without rows it has no files. ``judged`` tells the suite that judged it,
-    ``refused`` critical expectations that it does not meet and that somebody waived.
+    """A partition as a wave published it; without rows it has no files. ``judged`` identifies the suite that judged it,
+    ``refused`` are critical expectations that it does not meet and that somebody waived.
     """
 
     partition: int
@@ -63,7 +63,7 @@ class CommittedPartition:
 
     @classmethod
     def of(cls, record: PartitionRecord) -> CommittedPartition:
-        """What is recorded, to be published once more or after all."""
+        """The committed partition as it is recorded, to be published once more or after all."""
         return cls(
             partition=record.partition,
             rows=record.rows,
@@ -80,10 +80,10 @@ class CommittedPartition:
 class WaveCommit:
     """The partitions that one wave of one attempt publishes together.
 
-    The stage has ``cut_into`` partitions in all. Whatever the table holds beyond them is of an earlier cut, and goes.
-    ``positions`` are what the interval took of the incremental sources that these rows were made from: who has lost the
-    ledger can tell by them what must not be read again. ``retracted`` partitions leave the table. ``note`` is
-    for people who read the table's history.
+    The stage has ``cut_into`` partitions in all. Partitions beyond them in the table are of an earlier cut, and are
+    removed. ``positions`` are what the interval took of the incremental sources that these rows were made from: if the
+    ledger is lost, they tell what must not be read again. ``retracted`` partitions leave the table. ``note`` is for
+    people who read the table's history.
     """
 
     run_id: str
@@ -107,7 +107,7 @@ class WaveCommit:
 
 
 def without_files(commit: WaveCommit) -> WaveCommit:
-    """The commit without its files, for a writer that makes files of its own, which only the log can name."""
+    """The commit without its files, for a writer that makes its own files, which only the log can name."""
     return replace(commit, partitions=tuple(replace(partition, files=()) for partition in commit.partitions))
 
 
@@ -117,15 +117,15 @@ def to_metadata(commit: WaveCommit, cell: str) -> str:
     for partition in facts["partitions"]:
         for name in ("kept", "judged", "refused"):
             if not partition[name]:
-                del partition[name]  # as versions wrote it that did not know of it
+                del partition[name]  # as old versions wrote it, which did not know the field
     if not facts["retracted"]:
-        del facts["retracted"]  # likewise
+        del facts["retracted"]  # old versions did not know this field either
     positions = [[position.stage, write_position(position.position)] for position in commit.positions]
     return json.dumps({MARK: SCHEMA_VERSION, "token": cell, **facts, "positions": positions}, separators=(",", ":"))
 
 
 def from_metadata(text: str | None, cell: str) -> WaveCommit | None:
-    """What `to_metadata` wrote for this cell; None for anything else, also for what a newer Stagehold wrote."""
+    """What `to_metadata` wrote for this cell; None for anything else, also for metadata of a newer Stagehold."""
     found = _ours(text)
     if found is None or (found[MARK], found.get("token")) != (SCHEMA_VERSION, cell):
         return None

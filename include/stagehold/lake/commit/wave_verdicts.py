@@ -1,8 +1,8 @@
-"""Keeps what a gate said of a wave beside the wave's files, from before its commit until the ledger has it.
+"""Keeps a wave's verdicts beside its files, from before its commit until the ledger has them.
 
-A commit says that a gate let its partitions, and nothing else that it said. So whoever adopts the commit of an attempt
-that died before it could record it finds the verdicts here. Of an attempt that lived they are gone; what others left is
-deleted with all else that dead attempts leave.
+A commit says that a gate let its partitions through, and nothing more of the verdicts. So an attempt that adopts the
+commit of a dead attempt finds the verdicts here. An attempt that lives deletes its own; those of others are deleted
+with everything else that dead attempts leave.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class WaveVerdicts:
             files_at(self.uri).create(self._path, to_lines(results))
 
     def read(self) -> tuple[GateResult, ...]:
-        """The verdicts that were kept. None if nobody judged the wave, or if a version published it that did not keep
-        verdicts.
+        """The verdicts that were kept. None if the wave was not judged, or if an old version published it, which did
+        not keep verdicts.
         """
         try:
             facts = from_lines(files_at(self.uri).read(self._path))
@@ -53,7 +53,7 @@ class WaveVerdicts:
         return tuple(result for result in facts if isinstance(result, GateResult))
 
     def forget(self) -> None:
-        """The ledger has them. What cannot be deleted is in nobody's way."""
+        """Delete the verdicts, since the ledger has them. Files that cannot be deleted do no harm."""
         try:
             files_at(self.uri).remove([self._path])
         except Exception as error:  # noqa: BLE001 - whatever the store says, the wave is recorded

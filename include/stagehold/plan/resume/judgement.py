@@ -32,7 +32,7 @@ AGAIN = "asked for: computed again, even if nothing changed"
 
 
 def shared_key(stage: Stage, situation: Situation, hash_name: str = HASH_NAME) -> ComputeKey:
-    """The key of a stage's partitions, without their inputs, in which alone they differ."""
+    """The key of a stage's partitions without their inputs, which are the only part that differs between them."""
     facts = situation.of(stage.name).facts
     inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
     hashed = hash_name if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
@@ -99,7 +99,7 @@ def judge(
 
 
 def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation, why_it_counts: str | None) -> Opinion:
-    """What is recorded is what would be computed: what its gate says of it decides."""
+    """The record is what would be computed: the verdict of its gate decides."""
     if own_waiver_ended(stage, record, situation):
         return _judge_ended(stage, record, situation)
     if record.state is PartitionState.RELEASED:
@@ -116,8 +116,8 @@ def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation
 
 
 def _judge_held(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
-    """Judge a held partition as if it could be read: whether it can is decided by what its gate says of the whole
-    stage.
+    """The decision on a held partition, as if it could be read: the verdict on the whole stage decides whether it
+    can.
     """
     if record.partition in situation.of(stage.name).data.gone:
         return RunDecision, because("it was held, and its data is gone from the lake")
@@ -125,7 +125,9 @@ def _judge_held(stage: Stage, record: PartitionRecord, situation: Situation) -> 
 
 
 def _judge_let_go(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
-    """Judge a partition that passed, after what held it back is over: what it was made from could be read by nobody."""
+    """The decision on a partition that passed, when the reason that held it back is over: the data that it was made
+    from could not be read.
+    """
     held = _judge_held(stage, record, situation)
     if held[0] is not ReuseDecision:
         return held
@@ -133,7 +135,9 @@ def _judge_let_go(stage: Stage, record: PartitionRecord, situation: Situation) -
 
 
 def _judge_ended(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
-    """Its gate refuses it and nobody's word lets it any more, unless the gate says something else by now."""
+    """The decision on a partition that its gate refuses and that no waiver lets any more, unless its gate has
+    changed.
+    """
     if record.judged == situation.of(stage.name).facts.gate:
         return BlockedDecision, why_ended(record, stage, situation)
     gone = record.partition in situation.of(stage.name).data.gone or record.state is PartitionState.RELEASED
@@ -159,8 +163,8 @@ def ask_about(change: ForeignChange) -> Reason:
 
 
 def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Upstream]) -> Opinion:
-    """A consumable partition that is taken as it is recorded,
-    unless it was made from data that came out different since.
+    """The decision to take a consumable partition as it is recorded, unless it was made from data that came out
+    different since.
     """
     unexplained_change = _unexplained_change(record.partition, upstreams)
     if unexplained_change and key is not None and "inputs" in key.changes_since(record.compute_key):
@@ -169,15 +173,19 @@ def take(record: PartitionRecord, key: ComputeKey | None, upstreams: Sequence[Up
 
 
 def _is_unjudged(stage: Stage, record: PartitionRecord, situation: Situation) -> bool:
-    """Whether what its gate said of it counts no more. What passed stays consumable if its gate is taken away."""
+    """Whether the verdict of its gate no longer counts. A partition that passed stays consumable if its gate is taken
+    away.
+    """
     gate = situation.of(stage.name).facts.gate
     if record.state is PartitionState.BLOCKED:
-        return record.judged != gate or not record.refused  # a version blocked it that did not keep why
+        return record.judged != gate or not record.refused  # an old version did not record why it is blocked
     return record.judged != gate and bool(gate)
 
 
 def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
-    """What nobody can read is not judged: if it had passed, it counts until somebody needs it and it is healed."""
+    """The decision on a partition whose gate changed. Data that cannot be read is not judged: if it had passed, it
+    counts until it is needed and healed.
+    """
     gone = record.partition in situation.of(stage.name).data.gone
     if record.state.counts_as_done and (gone or situation.of(stage.name).data.removed.get(record.partition)):
         return ReuseDecision, because("consumable; its gate changed, and judges it when it is computed again")
@@ -188,7 +196,9 @@ def _judge_again(stage: Stage, record: PartitionRecord, situation: Situation) ->
 
 
 def _judge_waived(stage: Stage, record: PartitionRecord, situation: Situation) -> Opinion:
-    """What its gate refuses is there for readers as long as all that it does not meet is waived."""
+    """The decision on refused data: readers may read it as long as every expectation that it does not meet is
+    waived.
+    """
     gate, words = situation.of(stage.name).facts.gate, waivers_of(record, situation.of(stage.name).words.waivers)
     if is_waived(record, words):
         told = who_waived(words)
@@ -222,8 +232,8 @@ def _why_first(stage: Stage) -> Reason:
 
 
 def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> tuple[str, ...]:
-    """Parts of the key in which the record does not fit; none when the stage's records are taken as they are. A run
-    that was told where to work takes nothing so that nobody may read.
+    """The parts of the key that differ from the record; none when the stage's records are taken as they are. A run that
+    was told where to work takes no record that may not be read.
     """
     if situation.of(stage.name).order.accepted and (record.state.counts_as_done or situation.confined is None):
         return ()
@@ -236,7 +246,7 @@ def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: 
 
 
 def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
-    """Why data that other code made still counts. What a gate refused is always tried again with the new code."""
+    """Why data that other code made still counts. Refused data is always tried again with the new code."""
     made_by = ComputeKey.parse(record.compute_key)
     if not record.state.counts_as_done:
         return None
@@ -250,8 +260,8 @@ def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey,
 
 
 def _why_chosen(choice: CodeChoice) -> str | None:
-    """Why data of other code counts, as was chosen for a run; None if it does not. Whoever begins a run with a
-    checkpoint may decide otherwise than the stage does.
+    """Why data of other code counts, as it was chosen for a run; None if it does not. A run that begins with a
+    checkpoint may be told otherwise than the stage declares.
     """
     why = f": {choice.reason}" if choice.reason else ""
     match choice.handling:
@@ -289,7 +299,7 @@ def _in_words(
 
 
 def _began_otherwise(stage: Stage, record: PartitionRecord, situation: Situation) -> str | None:
-    """The interval of which something else is kept by now than the partition began with."""
+    """The interval that by now keeps other state than the partition began with."""
     earlier, cut = situation.of(stage.name).earlier, Cut(stage.partitions, stage.max_parallelism)
     return earlier.interval if earlier and earlier.changed_since(record, stage.states, cut) else None
 
@@ -301,7 +311,9 @@ def _changed_reads(stage: Stage, record: PartitionRecord, situation: Situation) 
 
 
 def _changed_input(upstreams: Sequence[Upstream], situation: Situation) -> Reason:
-    """Code, inputs and reads of what is computed along, or might be, are a part of what its reader reads."""
+    """The reason that an input changed. Code, inputs and reads of a stage that is computed along, or might be, are a
+    part of what its reader reads.
+    """
     along = [upstream.along for upstream in upstreams if upstream.along]
     parts = "code, inputs or reads" if any(situation.of(name).facts.reads for name in along) else "code or inputs"
     return because(

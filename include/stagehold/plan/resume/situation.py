@@ -1,4 +1,6 @@
-"""What the planner is told: of every stage what it follows from, what is recorded, what was asked and what was said."""
+"""What the planner is told: for every stage what it follows from, what is recorded, what was asked for, and what people
+and gates said.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageFacts:
-    """What can be known of a stage without running it.
+    """Facts about a stage that are known without running it.
 
-    ``code_problem`` says why the code cannot be hashed, when it cannot. ``gate`` tells what judges each partition,
-    ``whole`` what judges all of them together. ``quarantine`` changes when the gate
-    could set other rows aside. ``splits`` has one hash per partition of a
-    source stage. ``reads`` are what it declares to read beside its inputs, as they are now.
+    ``code_problem`` says why the code cannot be hashed, if so. ``gate`` identifies what judges each partition,
+    ``whole`` what judges all of them together. ``quarantine`` changes when the gate could set other rows aside.
+    ``splits`` has one hash for each partition of a source stage. ``reads`` are what it declares to read beside its
+    inputs, as they are now.
     """
 
     code: str
@@ -40,7 +42,7 @@ class StageFacts:
 
 @dataclass(frozen=True)
 class Rescaled:
-    """The consumable partitions of a stage as a checkpoint has them, of as many as it was cut into then."""
+    """The consumable partitions of a stage in a checkpoint, and into how many it was cut then."""
 
     records: Mapping[int, PartitionRecord]
     partitions: int
@@ -49,12 +51,13 @@ class Rescaled:
 
 @dataclass(frozen=True)
 class StageData:
-    """What is on record of a stage for the interval, and whether it can be read.
+    """The records of a stage for the interval, and whether its data can be read.
 
-    ``gone`` are recorded partitions that cannot be read now: asked of the lake at planning time, never remembered.
-    ``removed`` are those that somebody else took out of a published table. ``discarded`` are those that this run
-    computed before a failure of its own, after which it starts anew. ``restored`` have a record of the checkpoint that
-    the run begins with, and have not been put in place yet; ``rescaled`` is what that has in other partitions.
+    ``gone`` are recorded partitions that cannot be read now: the lake is asked when a plan is made, and the answer is
+    not kept. ``removed`` are those that somebody else took out of a published table. ``discarded`` are those that this
+    run computed before a failure of its own, after which it starts anew. ``restored`` have a record of the checkpoint
+    that the run begins with, and have not been put in place yet; ``rescaled`` are the partitions that this checkpoint
+    has of another cut.
     """
 
     records: tuple[PartitionRecord, ...] = ()
@@ -69,10 +72,10 @@ class StageData:
 class StageOrder:
     """What this plan is asked to do with a stage.
 
-    Records of an ``accepted`` stage count as they are; of a ``forced`` one only ``renewed`` partitions count: those
-    that were computed for the request which forces it. ``wanted`` are partitions that somebody outside the accepted
-    stages' view needs, so that they are healed if they are gone. ``code_choice`` says what becomes of those that other
-    code made; without one the stage and acceptances do.
+    Records of an ``accepted`` stage count as they are. Of a ``forced`` stage only ``renewed`` partitions count: those
+    that were computed for the request which forces it. ``wanted`` are partitions that are needed outside of the
+    accepted stages, so that they are healed if they are gone. ``code_choice`` says what becomes of partitions that
+    other code made; without it the stage and acceptances decide.
     """
 
     accepted: bool = False
@@ -82,7 +85,7 @@ class StageOrder:
     code_choice: CodeChoice | None = None
 
     def forces(self, partition: int) -> bool:
-        """Whether it is to be computed although it may be there."""
+        """Whether the partition is to be computed although it may be there."""
         return self.forced and partition not in self.renewed
 
 
@@ -90,9 +93,8 @@ class StageOrder:
 class StageWords:
     """What people and gates said of a stage's data.
 
-    ``acceptances`` are people's words that data made by other code is as good as by the present one. ``waivers`` are
-    those in force, ``ended_waivers`` those that were in force before, ``verdicts`` what its gate said of all partitions
-    together.
+    ``acceptances`` say that data made by other code counts like that of the present code. ``waivers`` are in force,
+    ``ended_waivers`` were in force before, ``verdicts`` are the gate's on all partitions together.
     """
 
     acceptances: tuple[Acceptance, ...] = ()
@@ -103,8 +105,8 @@ class StageWords:
 
 @dataclass(frozen=True)
 class StageSituation:
-    """What is known of a stage. ``earlier`` is what it begins with if it keeps state. It is not known yet into how many
-    partitions an ``undecided`` stage is cut; one decision stands for all of them.
+    """What is known of a stage. ``earlier`` is the state that it begins with, if it keeps state. For an ``undecided``
+    stage the number of partitions is not known yet; one decision stands for all of them.
     """
 
     facts: StageFacts
@@ -136,5 +138,5 @@ class Situation:
         return self.stages[stage]
 
     def changed(self, change: Callable[[str, StageSituation], StageSituation]) -> Situation:
-        """The situation with each stage as ``change`` makes it of its name and what is known of it."""
+        """The situation with each stage changed by ``change``, which gets its name and what is known of it."""
         return replace(self, stages={name: change(name, known) for name, known in self.stages.items()})

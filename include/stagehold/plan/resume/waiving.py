@@ -1,8 +1,9 @@
-"""Which data may be read though its gate refuses it, because somebody said so, and what follows when that ends.
+"""Which data may be read although its gate refuses it, because somebody waived that, and what follows when a waiver
+ends.
 
-Once a word was needed for data, it is in tables only as long as its gate lets it, or a word does. A word is about the
-data that was there when it was said: before other data is computed in its place, what was let by it leaves the tables,
-since nobody knows yet whether that will be let.
+Once a waiver was needed for data, the data is in tables only as long as its gate or a waiver lets it. A waiver is about
+the data that was there when it was recorded. Before other data is computed in its place, the data that it let through
+leaves the tables, since nobody knows yet whether the other data will be let through.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from stagehold.plan.resume.decisions import Action, Decision, EndedWaiver
 from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
 
-Data = tuple[Place, str]  # a partition, and the fingerprint of what was there
+Data = tuple[Place, str]  # a partition, and the fingerprint of its data
 NOTHING: frozenset[Data] = frozenset()
 
 
 def in_force(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
-    """Waivers that are in force. Of several for the same data and expectation the last counts, unless it has ended."""
+    """Waivers that are in force. Of several for the same data and expectation the last one counts, unless it has
+    ended.
+    """
     return tuple(waiver for waiver in _newest(words) if waiver.until is None or waiver.until > now)
 
 
 def no_longer_in_force(words: Iterable[Waiver], now: datetime) -> tuple[Waiver, ...]:
-    """Waivers that were in force once, where nobody has given another since that is in force for the same data and
-    expectation.
-    """
+    """Waivers that were in force once, unless a later waiver for the same data and expectation is in force."""
     newest = _newest(words)
     return tuple(waiver for waiver in newest if waiver.until is not None and waiver.until <= now)
 
@@ -58,7 +59,7 @@ def is_waived(data: RefusedData, words: Sequence[Waiver]) -> bool:
 
 
 def who_waived(words: Sequence[Waiver]) -> Reason:
-    """Who said so, and why."""
+    """Who waived it, and why."""
     said = "; ".join(
         dict.fromkeys(f"{waiver.waived_by} waived {waiver.expectation}: {waiver.reason}" for waiver in words)
     )
@@ -66,10 +67,10 @@ def who_waived(words: Sequence[Waiver]) -> Reason:
 
 
 def refused_data(records: Iterable[PartitionRecord], verdict: StageVerdict | None) -> tuple[RefusedData, ...]:
-    """What a gate refuses of a stage: partitions, and all of them together.
+    """The refused data of a stage: partitions, and all of them together.
 
-    :param records: the newest of the stage.
-    :param verdict: what was said of just these together, if anything.
+    :param records: the newest records of the stage.
+    :param verdict: the verdict on just these together, if there is one.
     """
     refused = (record for record in records if record.refused and record.state is not PartitionState.DAMAGED)
     return (*refused, *([verdict] if verdict and verdict.refused else ()))
@@ -77,10 +78,11 @@ def refused_data(records: Iterable[PartitionRecord], verdict: StageVerdict | Non
 
 @dataclass(frozen=True)
 class WaiverWish:
-    """What somebody wants to let through, of one stage for one interval.
+    """A wish to let data through, of one stage for one interval.
 
-    ``partitions`` are None for all that its gate refuses. ``expectation`` is how the text of what is waived begins;
-    None for the only one that these partitions do not meet. A word that ends at once takes back an earlier one.
+    ``partitions`` are None for all that its gate refuses. ``expectation`` is the beginning of the text of the
+    expectation; None for the only one that these partitions do not meet. A waiver that ends at once takes back an
+    earlier one.
     """
 
     partitions: PartitionSet | None
@@ -91,9 +93,9 @@ class WaiverWish:
 
 
 def wished(wish: WaiverWish, stage: str, data: Iterable[RefusedData], now: datetime) -> tuple[Waiver, ...]:
-    """A word for each partition and expectation that is meant.
+    """The waivers that a wish means, one for each partition and expectation.
 
-    :param data: what the gate refuses, see `refused_data`.
+    :param data: the data that the gate refuses, see `refused_data`.
     :raises NothingToWaive: the gate refuses none of that, or it is not clear which expectation is meant.
     """
     refused = {known.partition: known for known in data}
@@ -140,8 +142,8 @@ def _offers(data: Iterable[RefusedData]) -> Sequence[str]:
 
 
 def own_waiver_ended(stage: Stage, record: PartitionRecord | None, situation: Situation) -> bool:
-    """Whether the gate of the stage refuses the partition, and nobody's word lets it any more. Without a gate nobody
-    refuses anything.
+    """Whether the gate of the stage refuses the partition, and no waiver lets it any more. Without a gate nothing is
+    refused.
     """
     return record is not None and bool(situation.of(stage.name).facts.gate) and _has_ended(record, stage, situation)
 
@@ -202,7 +204,7 @@ def made_from(record: PartitionRecord, key: ComputeKey) -> bool:
 
 @dataclass(frozen=True)
 class EndedData:
-    """Data of earlier stages that their gates refuse and nobody's word lets any more."""
+    """Data of earlier stages that their gates refuse and that no waiver lets any more."""
 
     data: frozenset[Data]
     ancestry: Ancestry
@@ -215,7 +217,7 @@ class EndedData:
         return EndedData(data, Ancestry(situation.pipeline, situation.history))
 
     def beneath(self, record: PartitionRecord | None) -> Place | None:
-        """The waived data that the partition was made from, even if its inputs are others now."""
+        """The waived data that the partition was made from, even if its inputs have changed since."""
         if record is None or not self.data:
             return None
         return min((place for place, _ in self.ancestry.made_from(record) & self.data), default=None)
@@ -223,11 +225,11 @@ class EndedData:
 
 @dataclass(frozen=True)
 class Ancestry:
-    """What was made from what in one interval, told from the order in which it was recorded: ``history`` is what is
-    kept of its records, oldest first.
+    """Which data was made from which in one interval, told from the order of the records: ``history`` are those that
+    are kept, oldest first.
 
-    A key says what a partition was made from as long as all of that is what is recorded now. This says it also when
-    some of its inputs have been computed anew since, and the partition has not.
+    A key says what a partition was made from as long as all of that is still what is recorded. This says it also when
+    some inputs have been computed anew since, and the partition has not.
     """
 
     pipeline: Pipeline
@@ -239,7 +241,7 @@ class Ancestry:
         return NOTHING if made is None else self._inputs(self._place(record), made)
 
     def _inputs(self, place: Place, moment: int) -> frozenset[Data]:
-        """The waived data in the inputs of what was made of a partition at a moment."""
+        """The waived data in the inputs of the partition at a moment."""
         if (place, moment) not in self._known:
             read = (self._with_inputs(source, moment) for source in self._reads(*place))
             self._known[place, moment] = NOTHING.union(*read)
@@ -259,7 +261,7 @@ class Ancestry:
                 yield from ((edge.stage, other) for other in range(self.pipeline.stage(edge.stage).partitions))
 
     def _made(self, record: PartitionRecord) -> int | None:
-        """When it was recorded first: what becomes of data later is recorded as well."""
+        """When the data was recorded first; later records say what became of it."""
         same, told = (record.compute_key, record.fingerprint), self._told[self._place(record)]
         return next((when for when, record in told if (record.compute_key, record.fingerprint) == same), None)
 
@@ -288,7 +290,7 @@ class Ancestry:
 
 
 def why_ended(record: RefusedData, stage: Stage, situation: Situation) -> Reason:
-    """Why data is blocked of which a word has ended."""
+    """Why data is blocked whose waiver has ended."""
     ended = [waiver for waiver in situation.of(stage.name).words.ended_waivers if waiver.holds_for(record)]
     words = [
         f"the word of {waiver.waived_by} has ended ({waiver.reason})"
@@ -299,8 +301,8 @@ def why_ended(record: RefusedData, stage: Stage, situation: Situation) -> Reason
 
 
 def as_retracted(record: PartitionRecord) -> PartitionRecord:
-    """The partition without its rows in the table: what its own gate refuses is blocked, and what was made from that is
-    held until it may be read again.
+    """The record of the partition when its rows have left the table: a partition that its own gate refuses is blocked,
+    and one that was made from it is held until it may be read again.
     """
     if record.state is PartitionState.DAMAGED:
         return replace(record, version=None)
@@ -308,12 +310,12 @@ def as_retracted(record: PartitionRecord) -> PartitionRecord:
 
 
 def as_blocked(record: PartitionRecord) -> PartitionRecord:
-    """The partition with its rows in the table, read by nobody else."""
+    """The record of the partition when its rows stay in the table, and no stage reads them."""
     return replace(record, state=PartitionState.BLOCKED)
 
 
 def with_consequences(stage: Stage, decisions: Sequence[Decision], situation: Situation) -> list[Decision]:
-    """The decisions, and what becomes of rows that are in the stage's table and may be shown no more."""
+    """The decisions, and what becomes of rows in the stage's table that may no longer be shown."""
     return [
         _with_consequence(stage, decision, decision.ended, situation) if decision.ended else decision
         for decision in decisions

@@ -1,5 +1,5 @@
-"""An attempt of a region while it holds the lease: it fences and adopts what those before it left, does the work, and
-says how it ended.
+"""An attempt of a region while it holds the lease: it fences earlier attempts and adopts what they left, does the work,
+and records how it ended.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from stagehold.spec.settings.run_settings import Failover
 
 
 class LeasePublisher:
-    """The lease gives the right to publish from the start, and the ledger hears how far the attempt has come."""
+    """The lease gives the right to publish from the start, and the ledger gets every step of the attempt."""
 
     def __init__(self, attempt: Attempt, heartbeat: Heartbeat, ledger: Ledger) -> None:
         self._attempt, self._heartbeat, self._ledger = attempt, heartbeat, ledger
@@ -62,21 +62,22 @@ class RegionAttempt:
     def begin(
         task: RegionTask, waiting: Attempt, heartbeat: Heartbeat, workplace: Workplace, heal: Heal
     ) -> RegionAttempt:
-        """``waiting`` is the attempt as it waited for its lease."""
+        """Begin the attempt; ``waiting`` is the attempt while it waited for its lease."""
         ledger, epoch = workplace.ledger, heartbeat.lease.epoch
         newest = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
         previous = tuple(
             attempt for attempt in newest if attempt.epoch < epoch
-        )  # a later one has taken the lease over since
+        )  # a later attempt has taken the lease over since
         attempt = journal.begin_attempt(task, waiting, epoch, ledger)
         died = tuple(attempt for attempt in previous if attempt.state is not AttemptState.FINISHED)
         publisher = LeasePublisher(attempt, heartbeat, ledger)
         return RegionAttempt(RegionWork(task, attempt, died, heartbeat, publisher, workplace, heal), previous)
 
     def run(self) -> RegionOutcome | None:
-        """Do the work and record how it ended; None if the run starts anew meanwhile, so that all is to do again.
+        """Do the work and record how it ended; None if the run starts anew meanwhile, so that everything has to be done
+        again.
 
-        An attempt that lost its share to a faster one waits for that one, and ends as well as it does.
+        An attempt that lost its share to a faster one waits for that one, and ends as that one does.
         """
         started, outcome = time.monotonic(), None
         with self._end_recorded():
@@ -93,7 +94,7 @@ class RegionAttempt:
 
     @contextmanager
     def _end_recorded(self) -> Iterator[None]:
-        """Record what ends the block before its end, and attach to an error what follows from it."""
+        """Record an error that ends the block early, and attach to the error what follows from it."""
         task, attempt, place = self.work.task, self.work.attempt, self.work.workplace
         try:
             with sigterms_told_apart(task, place.ledger), naming_storage(place.settings):
@@ -146,7 +147,7 @@ class RegionAttempt:
         )
 
     def _take_over(self) -> None:
-        """Fence whoever may still be alive, and record what was committed and is not recorded."""
+        """Fence every earlier attempt that may still be alive, and record what was committed and is not recorded."""
         task, place = self.work.task, self.work.workplace
         place.faults.reach(Point.AFTER_LEASE, task.region.name)
         check_restore(task.request)
@@ -162,12 +163,12 @@ class RegionAttempt:
 
     @property
     def _ledger_is_behind(self) -> bool:
-        """Whether attempts may have committed or fenced here of which the ledger knows nothing, as after it was lost or
-        put back.
+        """Whether attempts may have committed or fenced here that the ledger does not know, for example after it was
+        lost or put back.
 
-        Epochs of the region that follow one another without a gap, since an attempt last finished on these partitions,
-        say that there are none; the logs are asked only if there is one. A gap without such attempts, as a sweep or
-        a scrub leaves it, costs reading a log.
+        If the epochs of the region follow one another without a gap, since an attempt last finished on these
+        partitions, there are no such attempts; the logs are read only if there is a gap. A gap without such attempts,
+        as a sweep or a scrub leaves it, costs reading a log.
         """
         finished = max(
             (attempt.epoch for attempt in self.previous if attempt.state is AttemptState.FINISHED), default=0
@@ -186,7 +187,7 @@ def _told(restore: Restore) -> str:
 
 
 def counts(task: RegionTask, attempt: Attempt, ledger: Ledger) -> bool:
-    """Whether what the attempt made counts. With `failover: full` it is lost if the run has failed elsewhere since the
+    """Whether the attempt's work counts. With `failover: full` it is lost if the run has failed elsewhere since the
     attempt began.
     """
     if task.pipeline.failover is not Failover.FULL:
@@ -198,8 +199,9 @@ def counts(task: RegionTask, attempt: Attempt, ledger: Ledger) -> bool:
 def unattended_part(task: RegionTask, ledger: Ledger, settings: Settings) -> RegionTask | None:
     """A part of the run that was done before the run failed, and that no task will come for.
 
-    None while a task is at work, or is still to have its first success: it makes what it reads again by itself, and who
-    ends last makes the rest. Two that end at once may both be told of a part, and its lease lets one of them make it.
+    None while a task is at work, or is still to have its first success: it makes what it reads again by itself, and the
+    task that ends last makes the rest. Two tasks that end at once may both get the same part; its lease lets one of
+    them make it.
     """
     if task.pipeline.failover is not Failover.FULL:
         return None

@@ -1,4 +1,4 @@
-"""Puts what a run takes over from a checkpoint or savepoint where its interval has its data."""
+"""Puts the data that a run takes over from a checkpoint or savepoint in the place where its interval has its data."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.spec.pipeline import Stage
 
-WAVE = 1  # of the attempt in its stage; the waves that are computed come after it
+WAVE = 1  # the first wave of the attempt in its stage; computed waves come after it
 
 
 class RestoredData:
-    """What one attempt takes over, under its lease. What was put counts as the run's own from then on: nobody puts it
-    twice.
+    """What one attempt takes over, under its lease. Data that was put in place counts as the run's own from then on: it
+    is not put there twice.
     """
 
     def __init__(self, begins_with: BeginsWith, tables: RegionTables, attempt: Attempt, heartbeat: Heartbeat) -> None:
         self.begins_with, self.tables, self.attempt, self.heartbeat = begins_with, tables, attempt, heartbeat
 
     def put(self, stage: Stage, decisions: Sequence[Decision], positions: tuple[SourcePosition, ...]) -> int:
-        """Have the interval begin with what these decisions say it takes over; gives the number of partitions.
+        """Have the interval begin with the partitions that these decisions take over; return their number.
 
-        What lies in the stage's own table of this interval already is recorded again, and nothing is copied; likewise
-        what a published table has just so, and, in a sandbox, what production keeps to itself. All else is published in
-        one commit, after it was copied if need be.
+        Files that are already in the stage's own table of this interval are recorded again, and nothing is copied. The
+        same goes for partitions that a published table has just like that and, in a sandbox, for files that production
+        keeps. All others are published in one commit, after their files were copied if need be.
 
-        :param positions: of the incremental sources that the rows are made from, which each commit tells.
+        :param positions: positions of the incremental sources that the rows are made from, which each commit has.
         """
         taken = [
             decision.record
@@ -76,8 +76,8 @@ class RestoredData:
         return len(taken)
 
     def _apart(self, stage: Stage, record: PartitionRecord) -> PartitionRecord:
-        """What nobody may read yet. What another interval had published of it is not published here; and two intervals
-        of one table must not have a file in common, which replacing the one would take from the other.
+        """The partitions that may not be read yet. Those that another interval had published are not published here.
+        Two intervals of one table must not share a file: replacing one interval would take the file from the other.
         """
         if self.begins_with.is_of_this_interval:
             return record
@@ -100,21 +100,25 @@ class RestoredData:
         ]
 
     def _is_here(self, stage: Stage, record: PartitionRecord) -> bool:
-        """A published table is that of all intervals, so a file of another one is copied as well."""
+        """Whether the file belongs to this interval. A published table is that of all intervals, so a file of another
+        interval is copied.
+        """
         own = record.table == self.tables.location(stage.name).uri and self.begins_with.is_of_this_interval
         return own and _is_staged(record)
 
     def _is_of_production(self, record: PartitionRecord) -> bool:
-        """A sandbox reads such files where they lie; only what was copied for a savepoint has to be copied again, since
-        files outside of `_data/` go with that.
+        """Whether a sandbox reads the file where it is. Only files that were copied for a savepoint have to be copied
+        again, since files outside of `_data/` are deleted with it.
         """
         return self.tables.workplace.settings.reads_only(record.table) and _is_staged(record)
 
     def _brought(self, stage: Stage, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
-        """Into the stage's table, which is made and fenced, so that one commit can refer to all of them."""
+        """The records with their files in the stage's table, which is made and fenced, so that one commit can refer to
+        all of them.
+        """
         location, committer = self.tables.location(stage.name), self.tables.workplace.committer
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
-        # One commit must not take out a file and put it back: readers do not agree on what that leaves.
+        # One commit must not remove a file and add it again: readers do not agree on what that means.
         live = files_of_snapshot(location.uri)
         by_reference = {
             record.partition: self._is_here(stage, record) and live.isdisjoint(file.path for file in record.files)
@@ -130,7 +134,7 @@ class RestoredData:
         return copies
 
     def _results(self, stage: Stage, taken: Sequence[PartitionRecord]) -> list[GateResult]:
-        """What gates said of it, as of this attempt."""
+        """The verdicts on the partitions, as records of this attempt."""
         now = datetime.now(UTC)
         cells = {record.partition: record.cell for record in taken}
         return [

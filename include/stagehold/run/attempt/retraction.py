@@ -1,4 +1,6 @@
-"""Takes out of all tables of a pipeline what may be shown no more, from within an attempt of one of its regions."""
+"""Takes data out of all tables of a pipeline that may no longer be shown, from within an attempt of one of its
+regions.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,12 @@ from stagehold.spec.pipeline import OnWaiverEnd, Stage
 
 
 class Retraction:
-    """Retraction by one attempt, which holds the lease of its own task; ``plan`` makes a plan by what ledger and lake
-    say now, of all partitions.
+    """Retraction by one attempt, which holds the lease of its own task; ``plan`` makes a plan of all partitions, by the
+    ledger and the lake as they are now.
 
-    A gate that refuses something ends its run before the regions behind it begin. So the attempt that finds out takes
-    the rows out of their tables as well, under their leases; whoever works on one of them is let finish.
+    A gate that refuses something ends its run before the regions after it begin. So the attempt that finds out takes
+    the rows out of the tables of those regions as well, under their leases. If somebody works on one of them, it waits
+    until they finish.
     """
 
     def __init__(
@@ -41,10 +44,10 @@ class Retraction:
         self.waits: dict[str, LeaseWait] = {}
 
     def carry_out(self) -> None:
-        """Take out what has to go. The lake is asked only if there ever was a waiver for something of the interval."""
+        """Take out what has to go. The lake is read only if there ever was a waiver for something of the interval."""
         request, place = self.tables.task.request, self.tables.workplace
         if not self.attempt.began:
-            return  # a speculative one, which has the right to nothing yet
+            return  # a speculative attempt, which has no right to publish yet
         if not all_waivers(request.pipeline.name, request.interval, place.ledger, place.settings):
             return
         claim = Claim(self.attempt.epoch, self.attempt.attempt_id)
@@ -54,7 +57,7 @@ class Retraction:
                 self._take_out(task)
 
     def mark(self) -> None:
-        """Have each published table say which of its rows stay though a word has ended, and no others."""
+        """Have each published table mark the rows that stay though a waiver has ended, and no others."""
         request, place = self.tables.task.request, self.tables.workplace
         said = all_waivers(request.pipeline.name, request.interval, place.ledger, place.settings)
         tables = [stage for stage in request.pipeline.stages if stage.output.table and (said or _may_mark(stage))]
@@ -75,7 +78,7 @@ class Retraction:
         place.warn(self.tables.task.request.run_id, ENDED, stage.name, text)
 
     def _others(self) -> tuple[RegionTask, ...]:
-        """Tasks in whose place rows are taken out; none, if this attempt only heals something for another one."""
+        """Tasks in whose place rows are taken out; none if this attempt only heals something for another one."""
         if self.tables.task.only is not None:
             return ()
         plan = self.plan()
@@ -117,11 +120,12 @@ ENDED = "waiver ended"  # the kind of the event that says what became of rows
 
 
 class RegionRetraction:
-    """Takes out of the tables of one region what may be shown no more since a waiver has ended, under its lease.
+    """Takes rows out of the tables of one region that may no longer be shown because a waiver has ended, under its
+    lease.
 
-    ``claim`` is the right of whoever holds the lease; its attempt is of the run that is under way. A table loses all
-    that it has to lose in one commit, which is fenced and adopted like any other. What is taken out stays recorded with
-    its files: if somebody waives it again, it is published again, and nothing is computed.
+    ``claim`` is the right of the lease's holder; its attempt is of the run that is under way. A table loses all such
+    rows in one commit, which is fenced and adopted like any other. The partitions stay recorded with their files: if
+    somebody waives them again, they are published again, and nothing is computed.
     """
 
     def __init__(self, tables: RegionTables, claim: Claim, heartbeat: Heartbeat) -> None:
@@ -180,7 +184,7 @@ def _ours(record: PartitionRecord, decision: Decision, wave: WaveCommit) -> Part
 
 
 def _is_to_block(decision: Decision) -> bool:
-    """Whether its rows stay and nobody of ours may read them any more, which the ledger does not say yet."""
+    """Whether its rows stay in the table and no stage may read them any more, which the ledger does not say yet."""
     own = decision.ended is not None and decision.ended.place == decision.place
     consumable = decision.record is not None and decision.record.state.readable
     return own and consumable and decision.outstays

@@ -1,4 +1,4 @@
-"""What the stages of a region are computed from and for, in one attempt."""
+"""What the stages of a region are computed from, and what for, in one attempt."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from stagehold.spec.pipeline import Pipeline, Stage
 
 
 class StageTasks:
-    """What the stages of a region are computed from and for, in the attempt that has these ``tables`` and
+    """What the stages of a region are computed from, and what for, in the attempt that has these ``tables`` and
     ``sources``.
     """
 
@@ -70,7 +70,7 @@ class StageTasks:
         )
 
     def positions(self, stage: Stage, pipeline: Pipeline) -> tuple[SourcePosition, ...]:
-        """What the interval takes of the sources that the stage is computed from at once."""
+        """The positions that the interval takes of the sources of which the stage is directly computed."""
         incremental = [source for source in sources_within(stage, pipeline) if is_incremental(source)]
         return tuple(self.sources.taken_of(source) for source in incremental)
 
@@ -81,7 +81,7 @@ class StageTasks:
         return replace(found, parameters=self._params(stage), earlier=earlier)
 
     def _earlier_figures(self, stage: Stage, pipeline: Pipeline) -> EarlierFigures:
-        """The figures as they are now: an interval that runs meanwhile may say something else later."""
+        """The figures as they are now: an interval that runs meanwhile may change them later."""
         known = KnownIntervals.of(self.workplace.ledger, self.workplace.settings, with_stateless=True)
         intervals = earlier_intervals(pipeline, stage, self.task.request.interval, known)[:INTERVALS]
         records = [known.newest(Cell(pipeline.name, stage.id, interval)) for interval in intervals]

@@ -1,4 +1,4 @@
-"""Says which later intervals were computed from state that a stage keeps otherwise now."""
+"""Warns of later intervals that were computed from state which a stage keeps differently now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from stagehold.spec.pipeline import Stage
 
 
 def tell_later_intervals(task: RegionTask, stages: Sequence[str], workplace: Workplace) -> None:
-    """Their plans say by themselves that they run again; but nobody looks at those unless told."""
+    """Warn of these intervals. Their plans say that they run again, but people look at those plans only if they are
+    told to.
+    """
     ledger, pipeline, interval = workplace.ledger, task.pipeline, task.request.interval
     for stage in map(pipeline.stage, stages):
         later = later_intervals(pipeline, stage, interval, ledger) if stage.state else ()
