@@ -179,8 +179,8 @@ def _explained(cells: Sequence[Cell]) -> Iterator[str]:
     counts = {result: sum(one.result == result for one in cells) for result in MARKS}
     yield (
         f"`=` {counts[EQUAL]} cells came out equal: the same partitions got a new epoch, the end is the same, and what "
-        f"there is to say was said. `≠` {counts[BY_INTENT]} come out otherwise by intent. `n/a` {counts[NO_WAY]} cannot "
-        f"be said there. `!` {counts[DIFFERENT]} differ."
+        f"there is to say was said. `≠` {counts[BY_INTENT]} come out otherwise by intent. `n/a` {counts[NO_WAY]} have "
+        f"no way to be said there. `!` {counts[DIFFERENT]} differ."
     )
     for mark, title in ((BY_INTENT, "Otherwise by intent"), (NO_WAY, "No way to say it"), (DIFFERENT, "Different")):
         chosen = [one for one in cells if one.result == mark]

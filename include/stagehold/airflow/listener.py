@@ -20,7 +20,7 @@ from stagehold.airflow.context.settled_wish import REMARKS, noted, settled_wish
 from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors.request_errors import InvalidInterval, InvalidParameter
-from stagehold.run.planning.restoring import healed_in, why_all_is_computed
+from stagehold.run.planning.restoring import healed_in, stage_restored_from, why_all_is_computed
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline
 
@@ -48,12 +48,16 @@ def note_start(dag_run: DagRun) -> None:
 
 
 def note_end(dag_run: DagRun) -> None:
-    """Add which outputs the run had to compute again only since they were released."""
+    """Add which outputs the run had to compute again only since they were released, and what was left aside of the wish
+    of a run that no scheduler started (`airflow dags test`).
+    """
     if not _is_ours(dag_run) or dag_run.start_date is None:
         return
+    dag: Any = dag_run.dag
+    _, remarks = settled_wish(dag_run.conf or {}, dag.params.keys(), None)
     with open_ledger(_settings(dag_run)) as ledger:
         told = healed_in(ledger_run_id(dag_run.dag_id, dag_run.run_id), dag_run.start_date, ledger)
-    note = noted(dag_run.note, told)
+    note = noted(dag_run.note, [*remarks, *told])
     if note != dag_run.note:
         dag_run.note = note
 
@@ -88,7 +92,8 @@ def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledg
     with suppress(InvalidInterval):  # which its tasks refuse
         interval = run_interval(dag_run, (dag_run.conf or {}).get(INTERVAL), pipeline.schedule)
         order = order_asked(asked, pipeline.name, interval, ledger)
-        remark = why_all_is_computed(pipeline.name, interval, asked.stage, ledger)
+        stage = stage_restored_from(asked_restore(dag_run, asked, order), pipeline.name, ledger)
+        remark = why_all_is_computed(pipeline.name, [interval], stage, ledger)
     ledger.restores.ask(asked_restore(dag_run, asked, order))
     return [remark] if remark else []
 

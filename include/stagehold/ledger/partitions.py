@@ -163,6 +163,13 @@ class Partitions:
         with self._database.reading() as connection:
             return tuple(connection.scalars(query.order_by(func.max(columns.id).desc()).limit(limit)))
 
+    def knows(self, pipeline: str, interval: str) -> bool:
+        """Whether anything of the interval is on record."""
+        columns = partitions.c
+        query = select(columns.id).where(columns.pipeline == pipeline, columns.interval == interval)
+        with self._database.reading() as connection:
+            return connection.scalar(query.limit(1)) is not None
+
     def intervals_of(self, pipeline: str, stage: str) -> tuple[str, ...]:
         """The intervals in which a stage has records, in no order."""
         columns = partitions.c

@@ -190,11 +190,18 @@ def test_which_checkpoint_a_name_stands_for_is_left_to_the_first_task(started):
         {"restore_from_stage": None},
         {"interval": "whole"},
         {"restore": ""},
-        {"restore": "kept", "restore_from_stage": "orders"},  # which its tasks refuse
     ],
 )
 def test_the_scheduler_notes_nothing_of_other_runs(started, conf):
     assert started(PIPELINE, conf) == []
+
+
+def test_two_restores_that_exclude_each_other_are_left_aside(started, kept):
+    asked = {"restore": "kept", "restore_from_stage": "orders", "segment": "MACHINERY"}
+    assert started(PIPELINE, asked, note="Stagehold: restore and restore_from_stage exclude each other") == []
+    (conf,) = kept
+    assert {"restore", "restore_from_stage"}.isdisjoint(conf)
+    assert conf["segment"] == "MACHINERY"
 
 
 def test_a_ledger_that_is_away_does_not_stop_the_scheduler(started, monkeypatch):

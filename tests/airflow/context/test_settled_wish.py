@@ -5,11 +5,19 @@ from __future__ import annotations
 import pytest
 
 from stagehold.airflow.context.restore_requests import BACKFILL
-from stagehold.airflow.context.settled_wish import LONGEST_NOTE, REMARKS, noted, remarks_in, settled_wish
+from stagehold.airflow.context.settled_wish import (
+    LONGEST_NOTE,
+    REMARKS,
+    noted,
+    remarks_in,
+    settled_wish,
+    wish_of_task,
+)
 
 FIELDS = ("interval", "restore", "restore_from_stage", "allow_non_restored_state", "segment")
 STAGE, TYPED, OWN = {"restore_from_stage": "orders"}, {"interval": "2026-11-05"}, {"segment": "MACHINERY"}
 PLAN = {BACKFILL: "shipping_priority-1"}
+NAMED = {"restore": "kept"}
 NO_BACKFILL = None
 
 
@@ -44,6 +52,21 @@ NO_BACKFILL = None
             id="a restore of one before",
         ),
         pytest.param(STAGE | PLAN, PLAN, PLAN, ["restore_from_stage of an earlier one"], id="two that differ"),
+        pytest.param(
+            STAGE | NAMED | OWN,
+            NO_BACKFILL,
+            OWN,
+            ["restore and restore_from_stage exclude each other, so both were left aside"],
+            id="two restores",
+        ),
+        pytest.param(
+            STAGE | NAMED,
+            {"restore": "kept"},
+            NAMED,
+            ["restore_from_stage of an earlier one"],
+            id="one is an earlier one's",
+        ),
+        pytest.param(STAGE | {"restore": " "}, NO_BACKFILL, STAGE | {"restore": " "}, [], id="a field with a blank"),
         pytest.param(OWN, {}, OWN, [], id="a backfill without a wish keeps what the pipeline computes with"),
     ],
 )
@@ -58,6 +81,26 @@ def test_what_was_said_of_a_start_counts_for_that_start_alone():
     assert settled_wish({REMARKS: ["a"], **TYPED}, FIELDS, NO_BACKFILL) == (TYPED, ())
     assert remarks_in({REMARKS: ["a"]}) == ["a"]
     assert remarks_in({}) == remarks_in(None) == []
+
+
+def test_a_task_whose_run_no_scheduler_started_does_and_says_the_same():
+    params = {"restore": "kept", "restore_from_stage": "orders", "segment": "MACHINERY", "intervall": "x"}
+    given = STAGE | NAMED | {"intervall": "x"}
+    _, remarks = settled_wish(given, FIELDS, NO_BACKFILL)
+    counts, said = wish_of_task(params, given, FIELDS)
+    assert counts == OWN | {"intervall": "x"}
+    assert said == remarks
+    assert len(said) == 2
+
+
+def test_a_task_says_what_the_scheduler_said_once():
+    settled, remarks = settled_wish({"intervall": "x"}, FIELDS, NO_BACKFILL)
+    given = {**settled, REMARKS: ["Nothing is on record.", *remarks]}
+    assert wish_of_task({**OWN, **given}, given, FIELDS) == (
+        OWN | {"intervall": "x"},
+        ("Nothing is on record.", *remarks),
+    )
+    assert wish_of_task(OWN, None, FIELDS) == (OWN, ())
 
 
 def test_a_note_keeps_what_people_wrote_and_says_nothing_twice():

@@ -80,6 +80,14 @@ def runner():
     return made
 
 
+@pytest.fixture
+def lines(noting):
+    """What the task logs for its reader."""
+    noting.log, told = Mock(), []
+    noting.log.info = lambda line, *parts: told.append(line % parts)
+    return told
+
+
 def context(**params):
     dag_run = SimpleNamespace(
         dag_id="shipping_priority",
@@ -136,12 +144,25 @@ def test_a_task_knows_whether_airflow_holds_back_what_goes_on_with_the_run_befor
     assert [task.waits for task in runner.ran] == [waits, False]
 
 
-def test_both_kinds_of_restore_end_the_task_without_another_try(operator, runner):
-    from airflow.sdk.exceptions import AirflowFailException
+def test_two_restores_that_exclude_each_other_are_left_aside_and_it_is_said_so(operator, runner, lines):
+    both = {"restore": "kept", "restore_from_stage": "orders"}
+    given = context(**both)
+    given["dag_run"].conf = both
+    operator.execute(given)
+    (task,) = runner.ran
+    assert task.request.restore is None
+    assert lines[0].startswith("restore and restore_from_stage exclude each other, so both were left aside")
 
-    with pytest.raises(AirflowFailException, match="allowed: one of restore and restore_from_stage"):
-        operator.execute(context(restore="kept", restore_from_stage="orders"))
-    assert runner.ran == []
+
+def test_a_run_that_no_scheduler_started_says_that_it_computes_all_of_an_interval(operator, runner, lines):
+    """`airflow dags test`, say."""
+    given = context(restore_from_stage="orders", interval="never-ran")
+    given["dag_run"].conf = {"restore_form_stage": "orders"}
+    given["dag_run"].run_id = "manual__never-ran"
+    operator.execute(given)
+    told = "Nothing is on record of never-ran, so all of it is computed, not only orders and what reads it."
+    assert lines[0].startswith("restore_form_stage is no field of this pipeline and does nothing")
+    assert [line for line in lines if line.startswith(told)]
 
 
 def test_a_task_gets_the_function_that_masks_passwords(operator, runner, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -15,6 +16,7 @@ from stagehold.model.keys.interval_key import (
     PRESETS,
     end_of,
     following_key,
+    form_of_keys,
     interval_key,
     key_of,
     keys_between,
@@ -227,3 +229,52 @@ def test_a_range_has_the_intervals_of_the_schedule_and_a_day_is_all_of_its_own(s
 def test_a_range_is_from_a_day_or_a_moment(text):
     with pytest.raises(InvalidInterval):
         list(keys_between(text, "2026-11-01", "@daily"))
+
+
+def is_taken(written: str, schedule: str | None) -> bool:
+    try:
+        interval_key(written, schedule)
+    except InvalidInterval:
+        return False
+    return True
+
+
+WRITTEN = st.one_of(
+    st.dates().map(str),
+    st.datetimes().map(str),
+    st.tuples(st.datetimes(), st.sampled_from(("", "Z", "z", " Z", "+02:00", "-0530", "+25:00", "x"))).map(
+        lambda made: f"{made[0]:%Y-%m-%dT%H:%M:%S}{made[1]}"
+    ),
+    st.from_regex(r"[12][0-9]{3}-[0-9]{1,2}-[0-9]{1,2}([T ][0-9]{1,2}(:[0-9]{2}){0,2})?", fullmatch=True),
+    st.from_regex(r"[a-z0-9-]{1,12}", fullmatch=True),
+)
+
+
+@given(WRITTEN)
+def test_the_form_of_keys_takes_what_is_a_key_and_refuses_what_is_none(written):
+    assert bool(re.search(form_of_keys(None), written)) == is_taken(written, None)
+
+
+@pytest.mark.parametrize(
+    ("written", "schedule", "taken"),
+    [
+        ("", NIGHTLY, True),
+        ("2024-02-29", NIGHTLY, True),
+        ("2023-02-29", NIGHTLY, False),
+        ("1900-02-29", None, False),
+        ("2000-02-29T02:00", None, True),
+        ("2023-11-31 02:00", None, False),
+        ("3000-01-01", None, False),
+        ("2024-1-5", None, False),
+        ("2024-11-05 is mine", None, True),
+        ("2024-11-05 2nd", None, False),
+        (FRIDAY, HOURLY, False),
+        (f"{FRIDAY}T14:00Z", HOURLY, True),
+        (FRIDAY, "0 0,12 1 * *", True),  # of the first day of a month alone it makes two
+        ("us-east", HOURLY, True),
+    ],
+)
+def test_a_form_refuses_what_no_run_could_be_for(written, schedule, taken):
+    assert bool(re.search(form_of_keys(schedule), written)) == taken
+    if written and taken:
+        assert is_taken(written, schedule)

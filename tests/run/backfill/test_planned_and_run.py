@@ -12,6 +12,7 @@ from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.run.backfill import backfill_planning
 from stagehold.run.backfill.backfill_runs import known_backfills
+from stagehold.run.planning.restoring import remark_on
 
 pytestmark = pytest.mark.slow
 
@@ -148,3 +149,29 @@ def test_a_date_of_an_earlier_order_that_airflow_runs_all_the_same_computes_noth
     assert restore.backfill == begun.backfill_id
     outcome = world.work(RunRequest(world.nights.pipeline, "r2", GOOD, {}, restore_of(begun, GOOD, "r2")))
     assert outcome.computed == 0
+
+
+def test_a_restore_of_dates_that_never_ran_says_so_in_the_plan_and_in_each_run(world) -> None:
+    choice = BackfillChoice(GOOD, MISSING, restore_from_stage="edits")
+    told = (
+        "Nothing is on record of {}, so all of it is computed, not only edits and what reads it. Newest intervals on "
+    )
+    assert str(world.plan(choice).remark).startswith(told.format(MISSING))
+    assert world.plan(BackfillChoice(GOOD, MISSING)).remark is None
+    requests = []
+    world.work = lambda request: requests.append(request)
+    world.run(world.begin(choice))
+    remarks = {request.interval: remark_on(request, world.nights.ledger) for request in requests}
+    assert [interval for interval, remark in remarks.items() if remark] == [MISSING]
+    assert str(remarks[MISSING]).startswith(told.format(MISSING))
+
+
+def test_a_date_that_its_gate_blocks_is_not_done_though_nothing_of_it_runs(world) -> None:
+    blocked = "2026-11-06"
+    world.nights.write_source(1, -2)
+    with pytest.raises(GateBlocked):
+        world.nights.run(blocked)
+    plan = world.plan(BackfillChoice(blocked, blocked))
+    assert (plan.runs, plan.is_done) == (0, False)
+    command = f"stagehold partitions {PIPELINE} --interval {blocked} --stage drafts"
+    assert plan.refusal == f"There is nothing to run. drafts of {blocked} is blocked by its gate: `{command}` says why."

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RESTORE_FROM_STAGE = "restore_from_stage"
 RESTORE = "restore"
 ALLOW_NON_RESTORED = "allow_non_restored_state"
+TWO_RESTORES = (RESTORE, RESTORE_FROM_STAGE)  # which exclude each other
 INTERVAL = "interval"
 BACKFILL = "stagehold_backfill"  # in the configuration of a run alone: no form asks for it
 
@@ -44,11 +45,16 @@ class AskedRestore:
         if backfill := params.get(BACKFILL):
             return AskedRestore(backfill=str(backfill))
         stage, reference = params.get(RESTORE_FROM_STAGE) or None, (params.get(RESTORE) or "").strip() or None
-        if stage and reference:
+        if asks_for_two_restores(params):
             raise InvalidParameter(RESTORE, reference, f"one of {RESTORE} and {RESTORE_FROM_STAGE}")
         if not stage and not reference:
             return None
         return AskedRestore(stage, reference, bool(params.get(ALLOW_NON_RESTORED)))
+
+
+def asks_for_two_restores(params: Mapping[str, Any]) -> bool:
+    """Whether both fields are filled in that exclude each other."""
+    return all(str(params.get(name) or "").strip() for name in TWO_RESTORES)
 
 
 def order_asked(asked: AskedRestore, pipeline: str, interval: str, ledger: Ledger) -> WorkOrder | None:

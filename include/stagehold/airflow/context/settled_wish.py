@@ -14,6 +14,8 @@ from stagehold.airflow.context.restore_requests import (
     INTERVAL,
     RESTORE,
     RESTORE_FROM_STAGE,
+    TWO_RESTORES,
+    asks_for_two_restores,
 )
 
 REMARKS = "stagehold_remarks"  # in the configuration
@@ -36,17 +38,47 @@ def settled_wish(
     if unknown:
         known = ", ".join(sorted(fields))
         remarks.append(f"{', '.join(unknown)} is no field of this pipeline and does nothing; fields: {known}.")
-    if backfill_conf is None:
-        return settled, tuple(remarks)
-    if conf.get(INTERVAL):
-        remarks.append(f"The interval {conf[INTERVAL]} was left aside: a backfill runs each of its dates for itself.")
-    earlier = {name for name in OF_A_BACKFILL - backfill_conf.keys() if conf.get(name)}
-    if earlier:
+    if backfill_conf is not None:
+        if conf.get(INTERVAL):
+            remarks.append(
+                f"The interval {conf[INTERVAL]} was left aside: a backfill runs each of its dates for itself."
+            )
+        if earlier := _of_an_earlier_backfill(conf, backfill_conf):
+            settled = _without(earlier, settled)
+            remarks.append(
+                "This backfill asks for nothing but its dates, so what is not consumable is computed; "
+                f"{', '.join(sorted(earlier))} of an earlier one was left aside."
+            )
+    if asks_for_two_restores(settled):
+        settled = _without(TWO_RESTORES, settled)
         remarks.append(
-            "This backfill asks for nothing but its dates, so what is not consumable is computed; "
-            f"{', '.join(sorted(earlier))} of an earlier one was left aside."
+            f"{' and '.join(TWO_RESTORES)} exclude each other, so both were left aside and what is not consumable is "
+            "computed. Ask again with one of them."
         )
-    return {name: value for name, value in settled.items() if name not in earlier}, tuple(remarks)
+    return settled, tuple(remarks)
+
+
+def wish_of_task(
+    params: Mapping[str, Any], conf: Mapping[str, Any] | None, fields: Collection[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The parameters that count for a task of the run, and what is to be said of the wish.
+
+    The scheduler has settled it when it started the run, but for `airflow dags test`, whose runs no scheduler starts.
+
+    :param conf: of the run.
+    """
+    given = conf or {}
+    settled, remarks = settled_wish(given, fields, None)
+    said = dict.fromkeys((*remarks_in(given), *remarks))
+    return _without(given.keys() - settled.keys(), params), tuple(said)
+
+
+def _of_an_earlier_backfill(conf: Mapping[str, Any], backfill_conf: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(name for name in OF_A_BACKFILL - backfill_conf.keys() if conf.get(name))
+
+
+def _without(names: Collection[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def noted(note: str | None, remarks: Collection[str]) -> str | None:

@@ -22,6 +22,7 @@ from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors.base import StageholdError
 from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
+from stagehold.model.keys.interval_key import LONGEST, form_of_keys
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
@@ -210,6 +211,8 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
         INTERVAL: Param(
             None,
             type=["null", "string"],
+            pattern=form_of_keys(pipeline.schedule),
+            maxLength=LONGEST,
             title="Interval",
             description="Run for this interval instead of the run's own, reusing what earlier runs of it left. "
             "A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "

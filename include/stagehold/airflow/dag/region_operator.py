@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 from stagehold.airflow.context.asked_end import asked_end
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore
 from stagehold.airflow.context.run_names import interval_of, ledger_run_id
-from stagehold.airflow.context.settled_wish import remarks_in
+from stagehold.airflow.context.settled_wish import wish_of_task
 from stagehold.airflow.context.task_retries import retry_arguments
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.errors.request_errors import InvalidInterval, InvalidParameter, UnknownName
@@ -86,7 +86,8 @@ class RegionOperator(BaseOperator):
         from stagehold.airflow.context.run_names import run_tab
         from stagehold.airflow.telling.failure_line import ending_in_one_line
 
-        for remark in remarks_in(context["dag_run"].conf):
+        context["params"], remarks = self._wish(context)
+        for remark in remarks:
             self.log.info("%s", remark)
         link = run_tab(context["dag_run"].dag_id, context["dag_run"].run_id)
         subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
@@ -164,14 +165,14 @@ class RegionOperator(BaseOperator):
         from stagehold.chronicle.chronicle import open_ledger
         from stagehold.run.journal.endings import recorded
         from stagehold.run.planning.candidates import settled
-        from stagehold.run.planning.restoring import asked_again, restore_of_life
+        from stagehold.run.planning.restoring import asked_again
 
         settings, request = load_settings(project=self.project), task.request
         with open_ledger(settings, task.redact) as ledger:
             began: Restore | None = None
             if asked is not None:
                 order = order_asked(asked, request.pipeline.name, request.interval, ledger)
-                began = restore_of_life(started_restore(request.run_id, asked, life, order), ledger)
+                began = self._began(started_restore(request.run_id, asked, life, order), request, ledger)
             restore = asked_again(request.run_id, began, ledger)
             task = replace(task, request=replace(request, restore=restore))
             if asked is None or asked.reference is None or restore is None or restore is not began:
@@ -179,6 +180,17 @@ class RegionOperator(BaseOperator):
             with recorded(task, ledger, settings, self.log.info):
                 restore = settled(restore, lambda: self._manifest(str(asked.reference), request, ledger), ledger)
         return replace(task, request=replace(request, restore=restore))
+
+    def _began(self, started: Restore, request: RunRequest, ledger: Ledger) -> Restore:
+        """The request that the run was started for. The scheduler has noted it, and what is to be said of it, but for
+        `airflow dags test`.
+        """
+        from stagehold.run.planning.restoring import remark_on, restore_of_life
+
+        began = restore_of_life(started, ledger)
+        if began.identity == started.identity and (remark := remark_on(replace(request, restore=began), ledger)):
+            self.log.info("%s", remark)
+        return began
 
     def _manifest(self, reference: str, request: RunRequest, ledger: Ledger) -> str:
         """The address of what the run begins with, which is compared as the pipeline's `verify` says."""
@@ -244,6 +256,12 @@ class RegionOperator(BaseOperator):
             return run_interval(dag_run, asked, self._pipeline.schedule)
         except InvalidInterval as error:  # what was typed into the form stays as it is
             raise AirflowFailException(str(error)) from error
+
+    def _wish(self, context: Context) -> tuple[dict[str, Any], Sequence[str]]:
+        """The parameters that count, and what is to be said of those that do not."""
+        params = context["params"]
+        fields = self.dag.params.keys() if self.has_dag() else params.keys()
+        return wish_of_task(params, context["dag_run"].conf, fields)
 
     def _asked_restore(self, context: Context) -> AskedRestore | None:
         try:

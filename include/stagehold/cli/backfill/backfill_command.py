@@ -200,8 +200,8 @@ def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
         print_table("What runs, and why", WHY, _why(plan))
     for which, problem in _left_out(plan):
         typer.echo(f"{which} left out: {problem}")
-    if plan.released:
-        typer.echo(plan.released)
+    for said in filter(None, (plan.remark, plan.released)):
+        typer.echo(said)
     typer.echo(_total(plan))
     typer.echo(plan.refusal if plan.refusal else f"token {short(plan.token)}")
 

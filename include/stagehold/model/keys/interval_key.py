@@ -49,6 +49,19 @@ _MOMENT = re.compile(
 )
 _LIKE_A_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([Tt ]\d.*)?", re.ASCII)
 
+# The same as regular expressions alone, for forms that refuse what does not match before anything runs.
+_YEAR = "(?:19|2[0-9])[0-9]{2}"  # of YEARS
+_LEAP_YEAR = "(?:(?:19|2[0-9])(?:0[48]|[2468][048]|[13579][26])|2[048]00)"
+_DAY_OF_MONTH = (
+    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    "|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+)
+_DATE_FORM = f"(?:{_YEAR}-{_DAY_OF_MONTH}|{_LEAP_YEAR}-02-29)"
+_HOUR = "(?:[01][0-9]|2[0-3])"
+_CLOCK_FORM = rf"[Tt ]{_HOUR}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?\s?(?:[Zz]|[+-]{_HOUR}:?[0-5][0-9])?"
+_OTHER_FORM = r"(?![0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9].*)?\s*$).*"
+_SAMPLE = tuple(date(2024, 1, day) for day in range(1, 8))
+
 
 def interval_key(text: str, schedule: str | None) -> str:
     """The key of the interval that ``text`` means in a pipeline of this schedule; a key is its own.
@@ -63,6 +76,15 @@ def interval_key(text: str, schedule: str | None) -> str:
         return given
     parsed = _parsed(given)
     return key_of(parsed, schedule) if isinstance(parsed, datetime) else _key_of_day(parsed, schedule)
+
+
+def form_of_keys(schedule: str | None) -> str:
+    """A regular expression for what `interval_key` takes in a pipeline of this schedule, or nothing at all. It also
+    takes a day of which the schedule makes several intervals, unless it does so of each day.
+    """
+    several = all(len(tuple(islice(_due_on(day, schedule), 2))) > 1 for day in _SAMPLE)
+    clock = _CLOCK_FORM if several else f"(?:{_CLOCK_FORM})?"
+    return rf"^\s*(?:{_DATE_FORM}{clock}|{_OTHER_FORM})\s*$"
 
 
 def key_of(moment: datetime, schedule: str | None) -> str:
@@ -197,11 +219,14 @@ def _moment(text: str) -> datetime:
 @lru_cache(maxsize=DAYS_KNOWN)
 def _times_of(day: date, schedule: str | None) -> tuple[datetime, ...]:
     """When the schedule is due on a day; without times of its own, the day's midnight."""
+    return tuple(islice(_due_on(day, schedule), 24 * 60))
+
+
+def _due_on(day: date, schedule: str | None) -> Iterator[datetime]:
     if schedule is None or schedule == ONCE:
-        return (_midnight(day),)
+        return iter((_midnight(day),))
     ends = _midnight(day) + timedelta(days=1)
-    due = takewhile(lambda due: due < ends, _due_after(_midnight(day) - timedelta(seconds=1), _cron(schedule)))
-    return tuple(islice(due, 24 * 60))
+    return takewhile(lambda due: due < ends, _due_after(_midnight(day) - timedelta(seconds=1), _cron(schedule)))
 
 
 def _due_after(moment: datetime, cron: str) -> Iterator[datetime]:

@@ -58,7 +58,8 @@ class ShownInterval:
 @dataclass(frozen=True)
 class ShownBackfill:
     """``unknown`` are stages of which nobody knows how long they take; ``refusal`` is why nothing can be started,
-    ``along`` what Airflow starts besides, ``released`` what is computed only since it was released.
+    ``along`` what Airflow starts besides, ``released`` what is computed only since it was released,
+    ``remark`` what else is to be said of what is asked for.
     """
 
     pipeline: str
@@ -77,6 +78,7 @@ class ShownBackfill:
     refusal: str | None = None
     along: str | None = None
     released: str | None = None
+    remark: str | None = None
 
     @staticmethod
     def of(
@@ -105,4 +107,5 @@ class ShownBackfill:
             refusal=plan.refusal,
             along=along,
             released=plan.released,
+            remark=plan.remark,
         )

@@ -28,6 +28,11 @@ class IntervalPlan:
     problem: str | None = None
 
     @property
+    def blocked(self) -> tuple[str, ...]:
+        """Stages of which something is refused, or that wait for such a stage."""
+        return tuple(cell.stage for cell in self.cells if cell.state is CellStanding.BLOCKED)
+
+    @property
     def runs(self) -> int:
         return sum(cell.runs for cell in self.cells)
 
@@ -39,7 +44,7 @@ class IntervalPlan:
 @dataclass(frozen=True)
 class BackfillPlan:
     """``unknown`` are stages whose seconds nobody knows; they are missing in all sums. ``refusal`` is why none of it
-    can be started as it is.
+    can be started as it is, ``remark`` what is to be said of what is asked for.
     """
 
     pipeline: str
@@ -47,6 +52,7 @@ class BackfillPlan:
     intervals: tuple[IntervalPlan, ...]
     unknown: tuple[str, ...] = ()
     refusal: str | None = None
+    remark: str | None = None
 
     @property
     def runs(self) -> int:
@@ -76,7 +82,9 @@ class BackfillPlan:
     @property
     def is_done(self) -> bool:
         """Whether all intervals are known to need nothing."""
-        return not self.runs and not any(interval_plan.problem for interval_plan in self.intervals)
+        return not self.runs and not any(
+            interval_plan.problem or interval_plan.blocked for interval_plan in self.intervals
+        )
 
     @property
     def running(self) -> tuple[IntervalPlan, ...]:

@@ -25,6 +25,7 @@ from stagehold.run.backfill.records_ahead import RecordsAhead
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
+from stagehold.run.planning.restoring import why_all_is_computed
 from stagehold.run.planning.shared_facts import SharedFacts
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -142,8 +143,19 @@ def _plan_of(keys: Sequence[str], planning: _Planning, progress: Progress | None
         if progress:
             progress(len(intervals), len(keys))
         intervals.append(planning.interval(key))
-    refusal = planning.refusal or _nothing_to_do(intervals)
-    return BackfillPlan(planning.pipeline.name, planning.choice, tuple(intervals), planning.unknown, refusal)
+    pipeline, stage = planning.pipeline.name, planning.choice.restore_from_stage
+    return BackfillPlan(
+        pipeline=pipeline,
+        choice=planning.choice,
+        intervals=tuple(intervals),
+        unknown=planning.unknown,
+        refusal=planning.refusal or _nothing_to_do(pipeline, intervals),
+        remark=why_all_is_computed(pipeline, _running(intervals), stage, planning.ledger),
+    )
+
+
+def _running(intervals: Sequence[IntervalPlan]) -> list[str]:
+    return [interval_plan.interval for interval_plan in intervals if interval_plan.runs]
 
 
 def _as_key(text: str, pipeline: Pipeline) -> str:
@@ -154,12 +166,22 @@ def _as_key(text: str, pipeline: Pipeline) -> str:
         return text.strip()
 
 
-def _nothing_to_do(intervals: Sequence[IntervalPlan]) -> str | None:
-    if any(interval_plan.runs for interval_plan in intervals):
+def _nothing_to_do(pipeline: str, intervals: Sequence[IntervalPlan]) -> str | None:
+    if _running(intervals):
         return None
     problems = sum(interval_plan.problem is not None for interval_plan in intervals)
     told = f" {problems} of {len(intervals)} intervals cannot be planned." if problems else ""
-    return f"There is nothing to run.{told}"
+    return f"There is nothing to run.{told}{_blocked(pipeline, intervals)}"
+
+
+def _blocked(pipeline: str, intervals: Sequence[IntervalPlan]) -> str:
+    """Which intervals are no whole ones although nothing of them runs."""
+    found = [interval_plan for interval_plan in intervals if interval_plan.blocked]
+    if not found:
+        return ""
+    first, more = found[0], f", and {len(found) - 1} more intervals" if len(found) > 1 else ""
+    why = f"stagehold partitions {pipeline} --interval {first.interval} --stage {first.blocked[0]}"
+    return f" {first.blocked[0]} of {first.interval} is blocked by its gate{more}: `{why}` says why."
 
 
 class _Planning:

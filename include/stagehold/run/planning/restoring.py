@@ -115,19 +115,32 @@ def check_restore(request: RunRequest) -> None:
 
 def remark_on(request: RunRequest, ledger: Ledger) -> str | None:
     """What is to be said of the request before it is carried out."""
-    stage = request.restore.stage if request.restore else None
-    return why_all_is_computed(request.pipeline.name, request.interval, stage, ledger)
+    stage = stage_restored_from(request.restore, request.pipeline.name, ledger)
+    return why_all_is_computed(request.pipeline.name, [request.interval], stage, ledger)
 
 
-def why_all_is_computed(pipeline: str, interval: str, stage: str | None, ledger: Ledger) -> str | None:
-    """What a person is told whose restore from ``stage`` finds nothing on record that it could take as it is; None if
-    it finds something.
+def stage_restored_from(restore: Restore | None, pipeline: str, ledger: Ledger) -> str | None:
+    """The stage that a person wants to restore from, in a request of the run alone or in one for its backfill."""
+    order = restore.work_order if restore else None
+    if order is not None and order.backfill is not None:
+        return ledger.backfills.get(pipeline, order.backfill).choice.restore_from_stage
+    return restore.stage if restore else None
+
+
+def why_all_is_computed(pipeline: str, intervals: Sequence[str], stage: str | None, ledger: Ledger) -> str | None:
+    """What a person is told whose restore from ``stage`` finds nothing on record of some intervals that it could take
+    as it is; None if it finds something of each.
     """
-    if stage is None or ledger.partitions.newest_of(pipeline, interval):
+    new = [interval for interval in intervals if stage and not ledger.partitions.knows(pipeline, interval)]
+    if not new:
         return None
     known = ledger.partitions.intervals(pipeline, SHOWN)
+    more = f" and {len(new) - SHOWN} more" if len(new) > SHOWN else ""
     newest = f" Newest intervals on record: {', '.join(known)}." if known else ""
-    return f"Nothing is on record of {interval}, so all of it is computed, not only {stage} and what reads it.{newest}"
+    return (
+        f"Nothing is on record of {', '.join(new[:SHOWN])}{more}, so all of {'them' if len(new) > 1 else 'it'} is "
+        f"computed, not only {stage} and what reads it.{newest}"
+    )
 
 
 def what_was_released(request: RunRequest, plan: ResumePlan) -> str | None:

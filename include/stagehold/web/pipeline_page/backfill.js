@@ -178,6 +178,7 @@ function Start({ plan, busy, most, onMost, onStart }) {
       <${Box} flex="1 1 280px">
         <${Text} data-testid="backfill-totals" fontWeight="semibold">${totals(plan)}<//>
         ${refusal && html`<${Text} color=${plan.refusal ? "failed.fg" : "fg.muted"} fontSize="sm">${refusal}<//>`}
+        ${plan.remark && html`<${Text} data-testid="backfill-remark" fontSize="sm">${plan.remark}<//>`}
         ${plan.released && html`<${Text} data-testid="backfill-released" fontSize="sm">${plan.released}<//>`}
         ${plan.along && html`<${Text} data-testid="backfill-along" fontSize="sm">${plan.along}<//>`}
       <//>
