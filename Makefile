@@ -27,7 +27,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz lock FORCE
+.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz doors lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -101,6 +101,9 @@ words: setup ## waive, take back, correct, judge, kill and resume in RUNS random
 fuzz: setup ## make up RUNS stage functions, and TIMES as many sequences as the tests do, and check each (RUNS=50 SEED=1 TIMES=20)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.metamorphic --cases $(RUNS) --seed $(SEED)
 	@STAGEHOLD_FUZZ_TIMES=$(TIMES) $(BIN)/python -m pytest -n 2 --timeout 0 -m "slow or spark" $$(grep -rl "^from tests.made_up " tests)
+
+doors: setup ## put each wish through each door of a live Airflow, and compare what is computed (CELLS="--doors tab")
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.doors $(CELLS)
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fuzz.doors.place import declare, pipeline_of
+from fuzz.doors.wishes import Door
 from tests.conftest import QUICK_JAVA, free_port
 from tests.e2e.stack import BRIEF, SAMPLE, Stack
 
@@ -191,6 +193,7 @@ PIPELINES = {
     "signalled": SIGNALLED,
     BRIEF: SAMPLE_IN_BRIEF,
 }
+DOORS = (Door.BACKFILL, Door.DAGS_TEST, Door.TAB)
 SLOTS = 32
 
 
@@ -218,10 +221,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         spark_slots=SLOTS,
     )
     make_sample(Path(settings.lake_uri), 0.01)
+    declare(settings, DOORS)
     start_supervisor(settings, print)
     try:
         with AirflowClient.local(settings) as airflow:
-            for name in (SAMPLE, *PIPELINES):
+            for name in (SAMPLE, *PIPELINES, *map(pipeline_of, DOORS)):
                 airflow.await_dag(name)
             yield Stack(settings, airflow)
     finally:
