@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from fuzz.doors.place import Place, moment
 from fuzz.doors.wishes import STAGES, Ask, Door, End
@@ -21,7 +22,8 @@ from stagehold.local.airflow_client import DagRun
 from stagehold.local.airflow_configuration import service_environment
 
 COMMAND_SECONDS = 180
-ONLY_REUSED = ("There is nothing to run", "partitions are consumable")  # how a door says that there is nothing to do
+# How a door says that there is nothing to do; what is blocked is not done.
+NOTHING_TO_DO = re.compile(r"There is nothing to run\.(?!.*blocked)|partitions are consumable", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,9 @@ def by_tab(asked: Asked) -> Answer:
         end_earlier(place.stack, place.pipeline)
         begun = _tried(lambda: place.airflow._send("POST", here, {**wanted, **asked.ask.conf, "token": plan["token"]}))
     except AirflowRefused as refused:
-        return _not_begun(str(refused))
-    runs = _runs_of(place, begun["intervals"])
-    return _ended(place, runs, f"{plan['released'] or ''}\n{json.dumps(plan['intervals'])}\n")
+        return not_begun(str(refused))
+    runs = runs_of(place, begun["intervals"])
+    return ended_runs(place, runs, f"{plan['remark'] or ''}\n{plan['released'] or ''}\n")
 
 
 def by_resume(asked: Asked) -> Answer:
@@ -96,8 +98,8 @@ def by_resume(asked: Asked) -> Answer:
         else:
             place.airflow.resume(place.pipeline, run.run_id)
     except AirflowRefused as refused:
-        return _not_begun(str(refused))
-    return _ended(place, [run])
+        return not_begun(str(refused))
+    return ended_runs(place, [run])
 
 
 def by_command(asked: Asked) -> Answer:
@@ -106,7 +108,7 @@ def by_command(asked: Asked) -> Answer:
     if asked.ask.same_run:
         run = asked.runs[asked.dates[0]]
         ended = place.stack.command("resume", f"{run.dag_id}/{run.run_id}")
-        return _ended(place, [run]) if ended.returncode == 0 else _not_begun(ended.stderr)
+        return ended_runs(place, [run]) if ended.returncode == 0 else not_begun(ended.stderr)
     end_earlier(place.stack, place.pipeline)
     return _backfilled(asked)
 
@@ -132,7 +134,7 @@ def _backfilled(asked: Asked, *words: str) -> Answer:
     if words or answer.end is End.REFUSED:
         return answer
     runs = [run for day, run in _dates(place, asked.dates).items() if f"{day}: " in ended.stderr]
-    return replace(_ended(place, runs, answer.said), end=answer.end) if runs else answer
+    return replace(ended_runs(place, runs, answer.said), end=answer.end) if runs else answer
 
 
 def _of_command(ended: subprocess.CompletedProcess[str]) -> Answer:
@@ -156,8 +158,8 @@ def by_trigger(asked: Asked) -> Answer:
             made = _tried(lambda sent=sent: place.airflow._send("POST", f"/api/v2/dags/{place.pipeline}/dagRuns", sent))
             runs.append(DagRun(place.pipeline, made["dag_run_id"], made["state"]))
     except AirflowRefused as refused:
-        return _not_begun(str(refused))
-    return _ended(place, runs)
+        return not_begun(str(refused))
+    return ended_runs(place, runs)
 
 
 def by_backfill(asked: Asked) -> Answer:
@@ -172,8 +174,8 @@ def by_backfill(asked: Asked) -> Answer:
     try:
         ask_for_backfill(place.stack, place.pipeline, {**body, "reprocess_behavior": "completed", "max_active_runs": 2})
     except AirflowRefused as refused:
-        return _not_begun(str(refused))
-    return _ended(place, _runs_of(place, asked.dates[: len(days)]))
+        return not_begun(str(refused))
+    return ended_runs(place, runs_of(place, asked.dates[: len(days)]))
 
 
 def _at(written: str, clock: str) -> str:
@@ -185,7 +187,7 @@ def by_clear(asked: Asked) -> Answer:
     """All tasks of the date's run, as Airflow's page clears a run."""
     run = asked.runs[asked.dates[0]]
     _tried(lambda: asked.place.airflow.clear(run))
-    return _ended(asked.place, [run])
+    return ended_runs(asked.place, [run])
 
 
 def by_dags_trigger(asked: Asked) -> Answer:
@@ -198,7 +200,7 @@ def by_dags_trigger(asked: Asked) -> Answer:
             return Answer(End.REFUSED, f"{ended.stdout}\n{ended.stderr}")
         (made,) = json.loads(ended.stdout[ended.stdout.index("[{") :])
         runs.append(DagRun(place.pipeline, made["dag_run_id"], ""))
-    return _ended(place, runs)
+    return ended_runs(place, runs)
 
 
 def by_dags_test(asked: Asked) -> Answer:
@@ -246,9 +248,9 @@ def _tried(call: Callable[[], Any]) -> Any:
     return got[0]
 
 
-def _not_begun(said: str) -> Answer:
+def not_begun(said: str) -> Answer:
     """Nothing to do is no failure."""
-    return Answer(End.GREEN if any(word in said for word in ONLY_REUSED) else End.REFUSED, said)
+    return Answer(End.GREEN if NOTHING_TO_DO.search(said) else End.REFUSED, said)
 
 
 def _dates(place: Place, dates: Sequence[str]) -> dict[str, DagRun]:
@@ -256,15 +258,15 @@ def _dates(place: Place, dates: Sequence[str]) -> dict[str, DagRun]:
     return {day: found[moment(day)] for day in dates if moment(day) in found}
 
 
-def _runs_of(place: Place, dates: Sequence[str]) -> list[DagRun]:
+def runs_of(place: Place, dates: Sequence[str]) -> list[DagRun]:
     """Airflow's own runs of these dates, which a backfill has made or started again."""
     return list(_dates(place, dates).values())
 
 
-def _ended(place: Place, runs: Sequence[DagRun], said: str = "") -> Answer:
+def ended_runs(place: Place, runs: Sequence[DagRun], said: str = "") -> Answer:
     ended = [place.airflow.wait(run, RUN_SECONDS) for run in runs]
     for run in ended:
-        place.airflow.grid(run.dag_id, quote(run.run_id, safe=""))  # no page is dead
+        place.airflow.grid(run.dag_id, run.run_id)  # no page is dead
     end = End.GREEN if all(run.state == "success" for run in ended) else End.RED
     told = "\n".join([said, *map(place.logs, ended)])
     return Answer(end, told, tuple(ended), "\n".join(map(place.note, ended)))

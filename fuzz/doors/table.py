@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fuzz.doors.clicks import CLICKED_DOORS
 from fuzz.doors.doors import DOORS, Answer, Asked
 from fuzz.doors.place import Place, dates_of
 from fuzz.doors.wishes import STAGES, WISHES, Computed, Door, End, Expected, Standing, Wish
@@ -46,7 +47,7 @@ class Cell:
 
 def cell(place: Place, wish: Wish) -> Cell:
     """Put the wish through the door, unless the door has no way to say it."""
-    if reason := wish.cannot.get(place.door):
+    if reason := wish.cannot.get(place.door.asked_alike):
         return Cell(wish.key, place.door, NO_WAY, why=reason)
     began = time.monotonic()
     try:
@@ -61,12 +62,12 @@ def _run(place: Place, wish: Wish) -> Cell:
     before = datetime.now(UTC)
     runs = place.prepare(wish, dates)
     since = before if Standing.GOES_ON in wish.dates else datetime.now(UTC)
-    answer = DOORS[place.door](Asked(place, wish.ask, dates, runs))
+    answer = {**DOORS, **CLICKED_DOORS}[place.door](Asked(place, wish.ask, dates, runs))
     if Standing.GOES_ON in wish.dates:
         for run in runs.values():
             place.airflow.wait(run, 240)
     computed = place.computed(since)
-    expected, why = wish.unlike.get(place.door, (wish.expected, ""))
+    expected, why = wish.unlike.get(place.door.asked_alike, (wish.expected, ""))
     differences = tuple(_differences(expected, answer, dates, computed))
     result = DIFFERENT if differences else BY_INTENT if why else EQUAL
     return Cell(

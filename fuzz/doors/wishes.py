@@ -45,7 +45,21 @@ class Door(StrEnum):
     CLEAR = "clear"
     DAGS_TRIGGER = "airflow dags trigger"
     DAGS_TEST = "airflow dags test"
+    TAB_CLICKED = "tab, clicked"
+    RESUME_CLICKED = "Resume, clicked"
+    TRIGGER_CLICKED = "trigger form, clicked"
 
+    @property
+    def asked_alike(self) -> Door:
+        """The door that asks the same by routes."""
+        return Door[self.name.removesuffix("_CLICKED")]
+
+
+CLICKED = {  # wishes that somebody puts by hand
+    Door.TAB_CLICKED: ("never", "whole", "everything", "from_stage", "from_stage_never", "three"),
+    Door.RESUME_CLICKED: ("whole", "failed", "half_restored"),
+    Door.TRIGGER_CLICKED: ("never", "whole", "from_stage", "no_date"),
+}
 
 GOING_ON = (Door.RESUME, Door.CLEAR)  # with a run that there is
 RANGES = (Door.TAB, Door.COMMAND, Door.BACKFILL)
