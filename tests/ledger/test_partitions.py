@@ -68,6 +68,9 @@ def test_other_stages_intervals_and_pipelines_do_not_mix(ledger, lease):
         "orders": (record(0, cell=cells[1]),),
     }
     assert ledger.partitions.newest_of("sales", "2024-01-03") == {}
+    assert ledger.partitions.knows("sales", "2024-01-02")
+    assert not ledger.partitions.knows("sales", "2024-01-03")
+    assert not ledger.partitions.knows("costs", "2024-01-02")
 
 
 def test_seconds_of_a_partition_are_those_of_the_first_run_that_timed_the_stage(ledger, lease):

@@ -70,7 +70,7 @@ def test_the_grid_has_every_cell_with_why_it_runs_and_what_that_costs(shown):
     found = answer.json()
     assert set(found) == {
         *("pipeline", "first", "last", "only", "stages", "restore_from_stage", "token", "intervals", "runs", "reuses"),
-        *("seconds", "saved_seconds", "unknown", "refusal", "along", "released"),
+        *("seconds", "saved_seconds", "unknown", "refusal", "along", "released", "remark"),
     }
     assert (found["pipeline"], found["only"], found["restore_from_stage"], found["refusal"]) == (DAG, None, None, None)
     cells = {one["interval"]: {cell["stage"]: cell for cell in one["cells"]} for one in found["intervals"]}

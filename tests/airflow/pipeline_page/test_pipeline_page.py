@@ -375,12 +375,14 @@ def test_a_large_plan_says_how_far_it_is_and_is_there_for_who_comes_back(tab, an
 def test_a_plan_says_what_was_released_and_is_needed(tab, answers):
     _, given = answers
     told = f"restores from orders; customer of {day(40)} was released: 16 partitions, about 40 s"
-    given += [(200, plan_of(planned(40, 16)) | {"released": told})]
+    never = f"Nothing is on record of {day(40)}, so all of it is computed, not only orders and what reads it."
+    given += [(200, plan_of(planned(40, 16)) | {"released": told, "remark": never})]
     card = tab.get_by_test_id("backfill")
     card.get_by_label("From", exact=True).fill(day(40))
     card.get_by_label("To", exact=True).fill(day(40))
     card.get_by_role("button", name="Show the plan").click()
     expect(card.get_by_test_id("backfill-released")).to_have_text(told)
+    expect(card.get_by_test_id("backfill-remark")).to_have_text(never)
 
 
 @pytest.fixture
