@@ -29,16 +29,23 @@ def main() -> int:
     wishes = [wish for wish in WISHES if not given.wishes or wish.key in given.wishes]
     doors = [door for door in Door if not given.doors or door.name.lower() in given.doors]
     with tempfile.TemporaryDirectory(prefix="doors-") as folder, started(Path(folder), doors) as stack:
-        new = list(_cells(stack, wishes, doors))
+        new: list[Cell] = []
+        for found in _cells(stack, wishes, doors):
+            new += found
+            _keep(new)
+    return any(found.result == DIFFERENT for found in new)
+
+
+def _keep(new: Sequence[Cell]) -> None:
     facts = {
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "airflow": version("apache-airflow"),
         "python": platform.python_version(),
     }
     cells = merged(read(RESULTS / "doors.json"), new)
+    RESULTS.mkdir(exist_ok=True)
     (RESULTS / "doors.json").write_text(as_json(cells, facts))
     (RESULTS / "doors.md").write_text(as_markdown(cells, facts))
-    return any(found.result == DIFFERENT for found in new)
 
 
 def _given() -> argparse.Namespace:
@@ -48,10 +55,10 @@ def _given() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _cells(stack: Stack, wishes: Sequence[Wish], doors: Sequence[Door]) -> Iterator[Cell]:
+def _cells(stack: Stack, wishes: Sequence[Wish], doors: Sequence[Door]) -> Iterator[list[Cell]]:
+    """Those of each door, as soon as they and those of the doors before it are there."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for found in pool.map(lambda door: _of_door(Place.of(stack, door), wishes), doors):
-            yield from found
+        yield from pool.map(lambda door: _of_door(Place.of(stack, door), wishes), doors)
 
 
 def _of_door(place: Place, wishes: Sequence[Wish]) -> list[Cell]:

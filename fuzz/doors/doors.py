@@ -198,8 +198,8 @@ def by_dags_trigger(asked: Asked) -> Answer:
         ended = _airflow(place, *words)
         if ended.returncode != 0:
             return Answer(End.REFUSED, f"{ended.stdout}\n{ended.stderr}")
-        (made,) = json.loads(ended.stdout[ended.stdout.index("[{") :])
-        runs.append(DagRun(place.pipeline, made["dag_run_id"], ""))
+        (run_id,) = re.findall(r'"dag_run_id":\s*"([^"]+)"', ended.stdout)
+        runs.append(DagRun(place.pipeline, run_id, ""))
     return ended_runs(place, runs)
 
 
