@@ -806,6 +806,7 @@ declare namespace Api {
     refusal: string | null;
     along: string | null;
     released: string | null;
+    remark: string | null;
   }
 
   interface ShownCell {
