@@ -26,6 +26,7 @@ from stagehold.model.records import Cell
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings
 
+PATIENCE_SECONDS = 150  # with an Airflow that shares its machine with others
 TIME_OF_DAY = timedelta(hours=2)
 FIRST_DATE = date(2024, 1, 1)
 FIRST_OF = {Standing.BLOCKED: date.fromisoformat(f"{REFUSED_MONTH}-01")}
@@ -204,8 +205,9 @@ def started(folder: Path, doors: Sequence[Door]) -> Iterator[Stack]:
     start_supervisor(settings, print)
     try:
         with AirflowClient.local(settings) as airflow:
+            airflow._http.timeout = PATIENCE_SECONDS
             for door in doors:
-                airflow.await_dag(pipeline_of(door))
+                airflow.await_dag(pipeline_of(door), PATIENCE_SECONDS)
             yield Stack(settings, airflow)
     finally:
         stop_supervisor(settings)
