@@ -10,8 +10,9 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -33,7 +34,7 @@ def main() -> int:
     doors = [door for door in Door if any(door is one for one, _ in chosen)]
     table = Table(until=time.monotonic() + 60 * given.minutes)
     if chosen:
-        with tempfile.TemporaryDirectory(prefix="doors-") as folder, started(Path(folder), doors) as stack:
+        with _folder(given.folder) as folder, started(folder, doors) as stack:
             table.fill(stack, chosen)
     left = len(chosen) - len(table.new)
     print(f"{len(table.new)} cells were run, {left} are left")
@@ -46,7 +47,17 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--doors", nargs="*", choices=[door.name.lower() for door in Door], metavar="DOOR")
     parser.add_argument("--missing", action="store_true", help="only cells that are not equal, or not there yet")
     parser.add_argument("--minutes", type=float, default=600, help="after these no other cell begins")
+    parser.add_argument("--folder", type=Path, help="where all of it is kept for the next time; by default nowhere")
     return parser.parse_args()
+
+
+@contextmanager
+def _folder(given: Path | None) -> Iterator[Path]:
+    if given:
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="doors-") as made:
+        yield Path(made)
 
 
 def _chosen(given: argparse.Namespace) -> list[tuple[Door, Wish]]:

@@ -9,19 +9,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
-from fuzz.doors.place import Place, moment
+from fuzz.doors.place import RUN_SECONDS, Place, moment, tried
 from fuzz.doors.wishes import STAGES, Ask, Door, End
 from tests.e2e.forms import ask_for_backfill, end_earlier
-from tests.e2e.stack import RUN_SECONDS, until
 
 from stagehold.errors import AirflowRefused
 from stagehold.local.airflow_client import DagRun
 from stagehold.local.airflow_configuration import service_environment
 
-COMMAND_SECONDS = 180
+COMMAND_SECONDS = 480
 # How a door says that there is nothing to do; what is blocked is not done.
 NOTHING_TO_DO = re.compile(r"There is nothing to run\.(?!.*blocked)|partitions are consumable", re.DOTALL)
 
@@ -81,7 +79,7 @@ def by_tab(asked: Asked) -> Answer:
     try:
         plan = place.airflow._send("GET", f"{here}?{urlencode(wanted)}")
         end_earlier(place.stack, place.pipeline)
-        begun = _tried(lambda: place.airflow._send("POST", here, {**wanted, **asked.ask.conf, "token": plan["token"]}))
+        begun = tried(lambda: place.airflow._send("POST", here, {**wanted, **asked.ask.conf, "token": plan["token"]}))
     except AirflowRefused as refused:
         return not_begun(str(refused))
     runs = runs_of(place, begun["intervals"])
@@ -155,7 +153,7 @@ def by_trigger(asked: Asked) -> Answer:
         for own, conf in _single(asked):
             logical = moment(own).isoformat() if own else None
             sent = {**body, "conf": conf, "logical_date": logical, "dag_run_id": None}
-            made = _tried(lambda sent=sent: place.airflow._send("POST", f"/api/v2/dags/{place.pipeline}/dagRuns", sent))
+            made = tried(lambda sent=sent: place.airflow._send("POST", f"/api/v2/dags/{place.pipeline}/dagRuns", sent))
             runs.append(DagRun(place.pipeline, made["dag_run_id"], made["state"]))
     except AirflowRefused as refused:
         return not_begun(str(refused))
@@ -186,7 +184,7 @@ def _at(written: str, clock: str) -> str:
 def by_clear(asked: Asked) -> Answer:
     """All tasks of the date's run, as Airflow's page clears a run."""
     run = asked.runs[asked.dates[0]]
-    _tried(lambda: asked.place.airflow.clear(run))
+    tried(lambda: asked.place.airflow.clear(run))
     return ended_runs(asked.place, [run])
 
 
@@ -229,23 +227,6 @@ def _airflow(place: Place, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [program, *words], env=environment, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
     )
-
-
-def _tried(call: Callable[[], Any]) -> Any:
-    """On SQLite, Airflow gives up when its scheduler writes at the same moment."""
-    got: list[Any] = []
-
-    def accepted() -> bool:
-        try:
-            got.append(call())
-        except AirflowRefused as refused:
-            if refused.status in (500, 503):
-                return False
-            raise
-        return True
-
-    until(accepted, "Airflow answers")
-    return got[0]
 
 
 def not_begun(said: str) -> Answer:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import count
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -16,9 +18,10 @@ import pyarrow.parquet as pq
 from fuzz.doors.stages import REFUSED_MONTH, SLOW_MONTH
 from fuzz.doors.wishes import STAGES, Door, Standing, Wish
 from tests.conftest import QUICK_JAVA, free_port
-from tests.e2e.stack import RUN_SECONDS, Stack, until
+from tests.e2e.stack import Stack, until
 
 from stagehold.checkpoints.releasing import as_released
+from stagehold.errors import AirflowRefused
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import start_supervisor, stop_supervisor
@@ -26,12 +29,13 @@ from stagehold.model.records import Cell
 from stagehold.run.faults import FaultAction, Point, inject
 from stagehold.settings import Settings
 
-PATIENCE_SECONDS = 150  # with an Airflow that shares its machine with others
+PATIENCE_SECONDS, RUN_SECONDS = 150, 600  # with an Airflow that shares its machine with others
 TIME_OF_DAY = timedelta(hours=2)
 FIRST_DATE = date(2024, 1, 1)
 FIRST_OF = {Standing.BLOCKED: date.fromisoformat(f"{REFUSED_MONTH}-01")}
 FIRST_OF[Standing.GOES_ON] = date.fromisoformat(f"{SLOW_MONTH}-01")
-APART = 5  # days from a wish's dates to those of the next
+WHOLE_DATE = date(2024, 12, 15)
+BEGIN_WHOLE = (Standing.WHOLE, Standing.RELEASED, Standing.HALF_RESTORED)
 PIPELINE = """\
 pipeline: {name}
 schedule: "0 2 * * *"
@@ -64,7 +68,7 @@ AMOUNTS = ((7, 8, 21), (20, 3, 45))
 
 @dataclass(frozen=True)
 class Place:
-    """A door's pipeline on a stack. Each wish has dates of its own, so that wishes do not meet."""
+    """A door's pipeline on a stack."""
 
     stack: Stack
     door: Door
@@ -81,35 +85,47 @@ class Place:
     def airflow(self) -> AirflowClient:
         return self.stack.airflow
 
+    def dates_of(self, wish: Wish) -> list[str]:
+        """The dates of a wish: of one that is whole always the same, as it is whole again afterwards, and others that
+        nobody used yet.
+        """
+        if len(wish.dates) == 1 and wish.dates[0] in BEGIN_WHOLE:
+            return [WHOLE_DATE.isoformat()]
+        start = FIRST_OF.get(wish.dates[0], FIRST_DATE)
+        starts = (start + timedelta(days=len(wish.dates) * times) for times in count())
+        spans = ([(first + timedelta(days=later)).isoformat() for later in range(len(wish.dates))] for first in starts)
+        return next(filter(self._are_unused, spans))
+
+    def _are_unused(self, dates: Sequence[str]) -> bool:
+        with Ledger.open(self.stack.settings.ledger_url) as ledger:
+            known = any(ledger.partitions.knows(self.pipeline, day) for day in dates)
+        return not known and not self.airflow.dates(self.pipeline, moment(dates[0]), moment(dates[-1]))
+
     def prepare(self, wish: Wish, dates: Sequence[str]) -> Mapping[str, DagRun]:
         """Have the dates stand as the wish finds them. Gives the newest run of each date that has run."""
-        begun = {
-            day: self._begin(day, standing)
-            for day, standing in zip(dates, wish.dates, strict=True)
-            if standing is not Standing.NEVER
-        }
-        for day, standing in zip(dates, wish.dates, strict=True):
-            if standing is Standing.GOES_ON:
-                until(lambda run=begun[day]: self.airflow.run(run.dag_id, run.run_id).state == "running", "it runs")
-            elif standing is not Standing.NEVER:
-                begun[day] = self._end(begun[day], day, standing)
-        return begun
+        pairs = [pair for pair in zip(dates, wish.dates, strict=True) if pair[1] is not Standing.NEVER]
+        begun = {day: self._begin(day, standing) for day, standing in pairs}
+        return {day: self._prepared(begun[day], day, standing) for day, standing in pairs}
 
     def _begin(self, day: str, standing: Standing) -> DagRun:
         if standing is Standing.FAILED:
             self._fail("edits", day)
-        return self.airflow.trigger(self.pipeline, logical_date=moment(day))
+        known = self.airflow.dates(self.pipeline, moment(day), moment(day)).get(moment(day))
+        return known or tried(lambda: self.airflow.trigger(self.pipeline, logical_date=moment(day)))
 
-    def _end(self, run: DagRun, day: str, standing: Standing) -> DagRun:
-        red = standing in (Standing.FAILED, Standing.BLOCKED)
-        self._ended(run, "failed" if red else "success")
+    def _prepared(self, run: DagRun, day: str, standing: Standing) -> DagRun:
+        """The run as soon as the date stands as it should."""
+        if standing is Standing.GOES_ON:
+            until(lambda: self.airflow.run(run.dag_id, run.run_id).state == "running", "the run goes on")
+            return run
+        self._ended(run, "failed" if standing in (Standing.FAILED, Standing.BLOCKED) else "success")
         if standing is Standing.RELEASED:
             self._release(day)
         if standing is not Standing.HALF_RESTORED:
             return run
         self._fail("totals", day)
-        restored = self.airflow.trigger(self.pipeline, conf={"interval": day, "restore_from_stage": "edits"})
-        return self._ended(restored, "failed")
+        asked = {"interval": day, "restore_from_stage": "edits"}
+        return self._ended(tried(lambda: self.airflow.trigger(self.pipeline, conf=asked)), "failed")
 
     def _ended(self, run: DagRun, state: str) -> DagRun:
         ended = self.airflow.wait(run, RUN_SECONDS)
@@ -168,10 +184,21 @@ def moment(day: str) -> datetime:
     return datetime.fromisoformat(day).replace(tzinfo=UTC) + TIME_OF_DAY
 
 
-def dates_of(wish: Wish, number: int) -> list[str]:
-    """The dates of a wish, which is the ``number``-th of all."""
-    first = FIRST_OF.get(wish.dates[0], FIRST_DATE + timedelta(days=APART * number))
-    return [(first + timedelta(days=later)).isoformat() for later in range(len(wish.dates))]
+def tried(call: Callable[[], Any]) -> Any:
+    """On SQLite, Airflow gives up when its scheduler writes at the same moment."""
+    got: list[Any] = []
+
+    def accepted() -> bool:
+        try:
+            got.append(call())
+        except AirflowRefused as refused:
+            if refused.status in (500, 503):
+                return False
+            raise
+        return True
+
+    until(accepted, "Airflow answers")
+    return got[0]
 
 
 def declare(settings: Settings, doors: Sequence[Door]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fuzz.doors.clicks import CLICKED_DOORS
 from fuzz.doors.doors import DOORS, Answer, Asked
-from fuzz.doors.place import Place, dates_of
+from fuzz.doors.place import Place
 from fuzz.doors.wishes import STAGES, WISHES, Computed, Door, End, Expected, Standing, Wish
 
 from stagehold.airflow.context.settled_wish import BY
@@ -58,7 +58,7 @@ def cell(place: Place, wish: Wish) -> Cell:
 
 
 def _run(place: Place, wish: Wish) -> Cell:
-    dates = dates_of(wish, WISHES.index(wish))
+    dates = place.dates_of(wish)
     before = datetime.now(UTC)
     runs = place.prepare(wish, dates)
     since = before if Standing.GOES_ON in wish.dates else datetime.now(UTC)
