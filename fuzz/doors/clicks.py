@@ -65,7 +65,7 @@ def click_resume(asked: Asked) -> Answer:
     place, run = asked.place, asked.runs[asked.dates[0]]
     with _logged_in(asked) as page:
         page.goto(f"/dags/{run.dag_id}/runs/{quote(run.run_id, safe='')}/plugin/stagehold")
-        button = page.get_by_role("button", name="Resume")
+        button = page.get_by_role("button", name="Resume", exact=True)
         expect(page.get_by_test_id("header")).to_be_visible()
         if button.is_disabled():
             return not_begun(page.locator("body").inner_text())
