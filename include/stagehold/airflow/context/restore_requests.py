@@ -46,7 +46,7 @@ class AskedRestore:
             return AskedRestore(backfill=str(backfill))
         stage, reference = params.get(RESTORE_FROM_STAGE) or None, (params.get(RESTORE) or "").strip() or None
         if asks_for_two_restores(params):
-            raise InvalidParameter(RESTORE, reference, f"one of {RESTORE} and {RESTORE_FROM_STAGE}")
+            raise InvalidParameter(RESTORE, str(reference), f"one of {RESTORE} and {RESTORE_FROM_STAGE}")
         if not stage and not reference:
             return None
         return AskedRestore(stage, reference, bool(params.get(ALLOW_NON_RESTORED)))

@@ -259,8 +259,8 @@ class RegionOperator(BaseOperator):
 
     def _wish(self, context: Context) -> tuple[dict[str, Any], Sequence[str]]:
         """The parameters that count, and what is to be said of those that do not."""
-        params = context["params"]
-        fields = self.dag.params.keys() if self.has_dag() else params.keys()
+        params, dag = context["params"], self.get_dag()
+        fields = dag.params.keys() if dag else params.keys()
         return wish_of_task(params, context["dag_run"].conf, fields)
 
     def _asked_restore(self, context: Context) -> AskedRestore | None:
