@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
 
 LOG_FOLDER = "_delta_log"
-AT_ONCE = 16  # an object store answers many readers as fast as one
+AT_ONCE = 16  # readers; an object store answers many as fast as one
 COMMIT_FILE = re.compile(r"_delta_log/(\d{20})\.json")
 
 
 @dataclass(frozen=True)
 class AddedFile:
-    """A file as a commit added it; ``partition`` are its values of the partition columns.
+    """A file that a commit added; ``partition`` are its values of the partition columns.
 
     Without ``data_change`` its rows were in the table before, in other files.
     """
@@ -41,7 +41,7 @@ class AddedFile:
 class RemovedFile:
     """A file that a commit removed; without ``data_change`` its rows are still in the table, in other files.
 
-    ``partition`` are its values of the partition columns, or nothing where the writer did not say.
+    ``partition`` are its values of the partition columns, or nothing if the writer did not write them.
     """
 
     path: str
@@ -51,10 +51,10 @@ class RemovedFile:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A commit. ``user_metadata`` is what its writer says of it; ``operation``, ``who`` and ``at`` are what its engine
-    says.
+    """A commit. ``user_metadata`` comes from its writer; ``operation``, ``who`` and ``at`` come from the writer's
+    engine.
 
-    A field that is None was not told.
+    A field is None if it was not written.
     """
 
     version: int
@@ -67,7 +67,7 @@ class LogEntry:
 
 
 def table_exists(uri: str) -> bool:
-    """Whether something was ever committed; a log folder alone may be a table that is being made just now."""
+    """Whether anything was ever committed; a log folder alone may be a table that is just being made."""
     return any(COMMIT_FILE.fullmatch(path) for path in files_at(uri).sizes(LOG_FOLDER))
 
 
@@ -86,8 +86,8 @@ def schema_fields(schema: Schema) -> dict[str, Any]:
 def newest_commits(uri: str, limit: int | None) -> Iterator[LogEntry]:
     """The newest commits, newest first, all of them if ``limit`` is None; without a log there are none.
 
-    delta-rs counts the versions in its history back from the newest one at that moment, not from the one its handle
-    has, so beside other writers they are wrong. A file's name is not.
+    delta-rs counts the versions in its history back from the newest version at that moment, not from the version of its
+    handle, so with other writers they are wrong. The name of a file in the log is right.
     """
     for version in commit_versions(uri)[::-1][:limit]:
         yield read_commit(uri, version)
@@ -122,7 +122,7 @@ def read_commit(uri: str, version: int) -> LogEntry:
 
 
 def _who(info: Mapping[str, Any]) -> str | None:
-    """A user where the writer names one, and the program."""
+    """The user if the writer names one, and the program."""
     program = info.get("engineInfo") or info.get("clientVersion")
     user = info.get("userName")
     return f"{user} ({program})" if user and program else user or program
@@ -133,7 +133,7 @@ def _removed(facts: Mapping[str, Any]) -> RemovedFile:
 
 
 def _added(facts: Mapping[str, Any]) -> AddedFile:
-    """Paths in the log are written as in a URL."""
+    """The file. Paths in the log are encoded as in a URL."""
     rows = json.loads(facts.get("stats") or "{}").get("numRecords", 0)
     return AddedFile(
         DataFile(unquote(facts["path"]), facts["size"], rows), facts["partitionValues"], facts["dataChange"]
@@ -141,7 +141,9 @@ def _added(facts: Mapping[str, Any]) -> AddedFile:
 
 
 def storage_options(uri: str) -> dict[str, str] | None:
-    """delta-rs reads AWS_ENDPOINT_URL as boto3 does, but takes one without TLS only when told so."""
+    """Options for delta-rs. It reads AWS_ENDPOINT_URL as boto3 does, but accepts an address without TLS only if it is
+    told so.
+    """
     if uri.startswith(OBJECT_STORE) and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
         return {"AWS_ALLOW_HTTP": "true"}
     return None

@@ -1,9 +1,8 @@
 """Publishes staged waves through delta-spark: Spark writes the rows that passed their gate once more, as Delta's files.
 
-For those who want every commit to be made by delta-spark and every file where VACUUM and other tools expect it. The
-second write is what keeps rows that were not judged out of the table. A write whose token is in the log already is
-skipped without a word, so what landed is read back from the log each time. The staged copy is deleted once it is not
-needed.
+For users who want delta-spark to make every commit, and every file where VACUUM and other tools expect it. The second
+write keeps rows that were not judged out of the table. Delta silently skips a write whose token is in the log already,
+so the result is read back from the log each time. The staged copy is deleted once it is not needed.
 """
 
 from __future__ import annotations
@@ -37,13 +36,14 @@ log = logging.getLogger(__name__)
 class DeltaSparkCommitter:
     """The other `committer.Committer`. Spark fences, too, so all commits of one server take turns in one Java.
 
-    Delta's log on a folder is safe among the writers of one Java; between two there is a moment, microseconds long, in
-    which both can write the same version and one is lost. On an object store that moment is as long as the write.
+    Delta's log on a folder is safe among the writers of one Java. With two of them there is a moment, microseconds
+    long, in which both can write the same version and one is lost. On an object store that moment is as long as the
+    write.
     """
 
     def __init__(self, spark: SparkSession, location: TableLocation, *, only_writer: bool) -> None:
-        """:raises CommitterRefused: on an object store,
-        unless the user says that one Spark server is the ``only_writer``.
+        """:raises CommitterRefused: on an object store, unless the user says that one Spark server is the
+        ``only_writer``.
         """
         if location.uri.startswith(OBJECT_STORE) and not only_writer:
             raise CommitterRefused(location.stage, location.uri)
@@ -54,7 +54,7 @@ class DeltaSparkCommitter:
             return
 
         def append_nothing(table: DeltaTable, landed: int) -> RetryReason:  # noqa: ARG001
-            """Make a commit for each token: Spark takes one token per commit."""
+            """Make a commit for each token: Spark takes one token for each commit."""
             nothing = self._spark.createDataFrame([], _columns(table))
             versions = tokens_to_raise(table, (location, *rivals), claim)
             said = [
@@ -83,7 +83,9 @@ class DeltaSparkCommitter:
         return landed
 
     def _replace(self, table: DeltaTable, location: TableLocation, commit: WaveCommit) -> str:
-        """Rows stay in the order in which they were staged, by their readers' groups, and in as many files."""
+        """Replace the partitions. Rows stay in the order in which they were staged, by their readers' groups, and in as
+        many files.
+        """
         columns = _columns(table)
         groups = [name for name in columns.fieldNames() if name.startswith(GROUP_PREFIX)]
         longest = max((file.rows for partition in commit.partitions for file in partition.files), default=1)
@@ -97,7 +99,7 @@ class DeltaSparkCommitter:
         return _save(writer.option("userMetadata", metadata).option("maxRecordsPerFile", longest), location)
 
     def staged_rows(self, columns: StructType, location: TableLocation, commit: WaveCommit) -> DataFrame:
-        """The rows of the wave as they were staged, to be written by Spark."""
+        """The staged rows of the wave, to be written by Spark."""
         from pyspark.sql import functions as F
 
         root = spark_uri(location.uri)

@@ -1,7 +1,7 @@
-"""All tokens in a table's log. delta-rs tells one whose name is known; whose ledger was lost does not know the names.
+"""All tokens in a table's log. delta-rs finds a token by its name; after the loss of a ledger the names are unknown.
 
-Read by ourselves: the newest checkpoint has one column for them, and of the commits behind it only the lines of tokens
-count.
+We read the log ourselves: the newest checkpoint has one column for tokens, and of the commits after it only the lines
+with tokens are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOKEN_LINE = b'{"txn"'
 
 
 def tokens_of(uri: str) -> Mapping[str, int]:
-    """Every token and how high it is; none without a log. Tokens never expire."""
+    """Every token with its version; none without a log. Tokens never expire."""
     files = files_at(uri)
     names = list(files.sizes(LOG_FOLDER))
     checkpoints = {name: int(match[1]) for name in names if (match := CHECKPOINT.fullmatch(name))}

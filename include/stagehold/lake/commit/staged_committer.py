@@ -1,7 +1,7 @@
 """Publishes staged waves through delta-rs: the staged files become the table's, in milliseconds and without Spark.
 
 Its commits create the log's next file only if nobody else did, on object stores too, so any number of writers may share
-a table. Of a file's statistics in Delta's log, whatever could make a reader skip rows that match is left out.
+a table. Statistics of a file are left out of Delta's log if they could make a reader skip rows that match.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LONGEST_TEXT = 32  # Delta's own writers cut longer ones
+LONGEST_TEXT = 32  # Delta's own writers cut longer texts
 
-LAST_MOMENT = datetime.fromisoformat("9999-12-31T23:59:59.999")  # of those that are whole milliseconds
+LAST_MOMENT = datetime.fromisoformat("9999-12-31T23:59:59.999")  # the last whole millisecond
 
 DIGITS = 15  # a decimal with more of them is not the same after a detour through a JSON number
 
@@ -90,7 +90,7 @@ class StagedCommitter:
     def replace_partitions(
         self, table: DeltaTable, location: TableLocation, commit: WaveCommit, adds: list[AddAction]
     ) -> None:
-        """Make the commit that takes the wave in. The table's own schema is passed on: another would change the
+        """Make the commit that takes the wave in. It names the table's own schema: another schema would change the
         table's.
         """
         wave = (*(partition.partition for partition in commit.partitions), *commit.retracted)
@@ -119,7 +119,9 @@ def _beyond(table: DeltaTable, location: TableLocation, cut_into: int) -> list[s
 def _add_action(
     location: TableLocation, commit: WaveCommit, partition: CommittedPartition, file: DataFile
 ) -> AddAction:
-    """delta-rs takes files of partitions that the commit does not replace, whose rows would then be there twice."""
+    """The action that adds a file of the partition. It is checked here: delta-rs also accepts files of partitions that
+    the commit does not replace, whose rows would then be there twice.
+    """
     from deltalake.transaction import AddAction
 
     if not (file.path.startswith(f"{DATA_FOLDER}/") and f"/{PARTITION}={partition.partition}/" in file.path):
@@ -160,7 +162,7 @@ def _is_exact(value: Any) -> bool:
     if isinstance(value, Decimal):
         return len(value.as_tuple().digits) <= DIGITS
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None) <= LAST_MOMENT  # a later one would be rounded up into the year 10000
+        return value.replace(tzinfo=None) <= LAST_MOMENT  # a later moment would be rounded up into the year 10000
     return isinstance(value, date) or (isinstance(value, int) and not isinstance(value, bool))
 
 
@@ -169,7 +171,7 @@ def _lowest(value: Any) -> Any:
 
 
 def _highest(value: Any) -> Any:
-    """The log keeps milliseconds, so a maximum between two of them has to be the later one."""
+    """The maximum for the log. The log keeps milliseconds, so a maximum between two of them becomes the later one."""
     return (
         _timestamp(value + timedelta(microseconds=-value.microsecond % 1000))
         if isinstance(value, datetime)

@@ -1,4 +1,4 @@
-"""The holder of a lease, as the ledger names it: who an attempt works for, and in which process."""
+"""The holder of a lease, as it is written in the ledger: the owner that an attempt works for, and its process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEPARATOR = "|"
 
 @dataclass(frozen=True)
 class LeaseHolder:
-    """``owner`` is who an attempt works for; host, pid and start time tell one process from all others."""
+    """``owner`` is whom an attempt works for; host, pid and start time distinguish one process from all others."""
 
     owner: str
     host: str
@@ -36,9 +36,9 @@ class LeaseHolder:
         return LeaseHolder(parts[0], parts[1], int(parts[2]), parts[3])
 
     def may_seize(self, held_by: str) -> bool:
-        """True when the other is an earlier try for the same owner, or a process of this host that has ended.
+        """True if the other holder is an earlier try for the same owner, or a process of this host that has ended.
 
-        An earlier try may still be alive (a zombie): it is fenced, so it cannot harm.
+        An earlier try may still be alive (a zombie): it is fenced, so it can do no harm.
         """
         other = LeaseHolder.parse(held_by)
         if other is None:
@@ -57,6 +57,8 @@ def this_process(owner: str) -> LeaseHolder:
 
 
 def _started(pid: int) -> str:
-    """When whoever has this pid was started, so that a reused pid is not mistaken; empty when nobody has it."""
+    """When the process with this pid was started, so that a reused pid is not mistaken for it; empty if there is
+    none.
+    """
     found = identify(pid)
     return str(found.started) if found else ""

@@ -1,4 +1,6 @@
-"""The tables of a region as one attempt sees them: fenced, looked through for commits that nobody recorded, swept."""
+"""The tables of a region for one attempt: it fences them, looks through them for commits that were not recorded, and
+sweeps them.
+"""
 
 from __future__ import annotations
 
@@ -42,28 +44,28 @@ class RegionTables:
         return table_location(lake, task.pipeline.name, task.pipeline.stage(stage), task.request.interval, task.share)
 
     def waves_of(self, stage: str, attempt_id: str) -> int:
-        """The highest number of a wave that the attempt has recorded of the stage."""
+        """The highest number of a wave that the attempt has recorded for the stage."""
         newest = self.workplace.ledger.partitions.newest(self.cell(stage))
         return max((record.wave for record in newest if record.attempt_id == attempt_id), default=0)
 
     def rivals(self, stage: str) -> list[TableLocation]:
-        """The table as attempts of other shares know it, as far as those shares overlap this share."""
+        """The table for attempts of other shares, as far as those shares overlap this share."""
         overlapping = self.workplace.ledger.leases.overlapping(self.task.lease_name, self.task.share)
         return [self.location(stage).of(share) for share in overlapping]
 
     def newest_epoch(self, share: Share | None = None) -> int:
         """The highest epoch that ever fenced or committed partitions of ``share``, in whatever cut; 0 if none did.
 
-        The logs know it: the ledger draws epochs, and may be lost; tables are not lost with it. They include those of
-        the other form.
+        The logs know it. The ledger draws epochs, and may be lost; tables are not lost with it. They include the tables
+        of the other form.
         """
         pipeline = self.task.pipeline
         places = (self.location(name) for name in self.task.region.stages if pipeline.stage(name).output.may_have_table)
         return max((newest_epoch(tokens_of(place.uri), place.cell, share) for place in places), default=0)
 
     def fence(self, claim: Claim) -> None:
-        """Fence the region's tables before anything is looked at, and whether or not anything is to be computed: what
-        is adopted and planned stays as it is.
+        """Fence the region's tables before anything is read, and whether or not anything is to be computed: what is
+        adopted and planned cannot change after that.
         """
         for stage in self.stages:
             self.workplace.committer.fence(self.location(stage), claim, self.rivals(stage))
@@ -82,7 +84,7 @@ class RegionTables:
                 warn_unmet(self.task.request.run_id, stage, said, self.workplace)
 
     def sweep(self, stage: str, attempt: Attempt) -> None:
-        """Delete what dead attempts left of ``stage``, which ``attempt`` has fenced."""
+        """Delete the files of dead attempts of ``stage``, which ``attempt`` has fenced."""
         ledger, settings = self.workplace.ledger, self.workplace.settings
         swept = Sweeper(ledger, settings).sweep_behind(attempt, self.cell(stage), self.location(stage))
         if swept:
@@ -128,7 +130,7 @@ def adopt(
 
 
 def verdicts_beside(records: Iterable[PartitionRecord]) -> Iterator[GateResult]:
-    """What the waves that published these partitions left of their gate's verdicts."""
+    """The verdicts that the waves which published these partitions left beside their files."""
     by_wave: dict[WaveVerdicts, set[tuple[Cell, int]]] = {}
     for record in records:
         by_wave.setdefault(WaveVerdicts.of(record), set()).add((record.cell, record.partition))
@@ -141,7 +143,7 @@ def _is_newer(wave: WaveCommit, known: PartitionRecord | None) -> bool:
 
 
 def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartition) -> PartitionRecord:
-    """What the ledger should say of a partition that the log says is live; how long it took nobody knows."""
+    """The record of a partition that the log says is live; how long it took is unknown."""
     wave = landed.commit
     return PartitionRecord(
         cell=cell,
@@ -158,7 +160,7 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
         fingerprint=partition.fingerprint,
         compute_key=partition.compute_key,
         recorded_at=datetime.now(UTC),
-        reason=f"{wave.note}; {ADOPTED}" if wave.note else ADOPTED,  # such as where it was taken over from
+        reason=f"{wave.note}; {ADOPTED}" if wave.note else ADOPTED,  # the note may say where it was taken over from
         kept=partition.kept,
         judged=partition.judged,
         refused=partition.refused,
@@ -166,8 +168,8 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
 
 
 def _as_retracted(known: PartitionRecord, wave: WaveCommit) -> PartitionRecord:
-    """The record of a partition that the wave took out. Where the ledger knows nothing of a partition there is nothing
-    to record: it is in no table.
+    """The record of a partition that the wave took out of its table. If the ledger has no record of a partition, there
+    is nothing to record: it is in no table.
     """
     return replace(
         as_retracted(known),

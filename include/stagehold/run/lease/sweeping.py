@@ -1,4 +1,4 @@
-"""Decides when strays may be swept: behind an attempt's own fence, or over the whole lake region by region."""
+"""Decides when strays may be swept: after an attempt's own fence, or over the whole lake region by region."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RegionSweep:
-    """What dead attempts of one region left for one interval.
-    ``passed_over`` says why it stays, None when it may go.
+    """The files that dead attempts of one region left for one interval. ``passed_over`` says why they stay, None when
+    they may be deleted.
     """
 
     attempt: Attempt
@@ -40,15 +40,15 @@ class RegionSweep:
 
 
 class Sweeper:
-    """Deletes what dead attempts left, once it is certain that they publish nothing more."""
+    """Deletes the files of dead attempts, once it is certain that these attempts publish nothing more."""
 
     def __init__(self, ledger: Ledger, settings: Settings) -> None:
         self._ledger, self._settings = ledger, settings
 
     def sweep_behind(self, attempt: Attempt, cell: Cell, location: TableLocation) -> tuple[StrayFolder, ...]:
-        """Delete what earlier attempts left of a stage, which ``attempt`` has fenced.
+        """Delete the files of earlier attempts of a stage, which ``attempt`` has fenced.
 
-        Never fails the attempt, whose work is done: what could not be deleted is found again.
+        Never fails the attempt, whose work is done: files that could not be deleted are found again.
         """
         try:
             strays = self._strays(attempt, {cell: location})
@@ -59,24 +59,24 @@ class Sweeper:
         return strays
 
     def sweep_lake(self, pipelines: Iterable[Pipeline], *, dry_run: bool) -> tuple[RegionSweep, ...]:
-        """Find strays of every region and interval that the ledger knows attempts of, and delete them unless it is a
+        """Find strays of every region and interval for which the ledger knows attempts, and delete them unless it is a
         ``dry_run``.
 
-        Each region is leased and fenced like by an attempt, so one with a live attempt is passed over. Only regions
-        that have strays are touched.
+        Each region is leased and fenced as by an attempt, so a region with a live attempt is passed over. Only regions
+        with strays are touched.
         """
         return tuple(sweep for pipeline in pipelines for sweep in self._sweeps(pipeline, dry_run=dry_run))
 
     def _sweeps(self, pipeline: Pipeline, *, dry_run: bool) -> Iterator[RegionSweep]:
         for newest in self._ledger.attempts.newest_of_regions(pipeline.name):
             places = _places(pipeline, newest, self._settings)
-            last = replace(newest, share=None, epoch=newest.epoch + 1)  # the newest may be dead, too
+            last = replace(newest, share=None, epoch=newest.epoch + 1)  # the newest attempt may be dead, too
             found = self._strays(last, places)
             if found:
                 yield RegionSweep(newest, found) if dry_run else self._sweep_region(last, places)
 
     def _sweep_region(self, last: Attempt, places: Mapping[Cell, TableLocation]) -> RegionSweep:
-        """Sweep under the region's lease; what is found before that may be a live attempt's."""
+        """Sweep under the region's lease; strays that are found before may be a live attempt's."""
         region, seconds = region_lease(last.pipeline, last.interval, last.region), self._settings.lease_seconds
         try:
             holder, above = str(this_process("sweep")), max(_newest_epoch(location) for location in places.values())
@@ -95,7 +95,7 @@ class Sweeper:
             self._ledger.leases.release(lease)
 
     def _strays(self, attempt: Attempt, places: Mapping[Cell, TableLocation]) -> tuple[StrayFolder, ...]:
-        """Attempts that finished are left out: all they wrote was published."""
+        """The strays. Attempts that finished are left out: they published all that they wrote."""
         earlier = self._ledger.attempts.before(attempt)
         dead = [attempt.attempt_id for attempt in earlier if attempt.state is not AttemptState.FINISHED]
         older_than = datetime.now(UTC) - timedelta(seconds=self._settings.sweep_after_seconds)
@@ -111,7 +111,7 @@ def _newest_epoch(location: TableLocation) -> int:
 
 
 def _places(pipeline: Pipeline, attempt: Attempt, settings: Settings) -> dict[Cell, TableLocation]:
-    """Tables of the region; none when the pipeline no longer has a region of that name."""
+    """Tables of the region; none if the pipeline no longer has a region of that name."""
     stages = [
         pipeline.stage(name)
         for region in stage_regions(pipeline)
