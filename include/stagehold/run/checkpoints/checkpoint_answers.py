@@ -1,4 +1,4 @@
-"""What an attempt does for the checkpoints of its run between two waves, and when it closes."""
+"""What an attempt does for the checkpoints of its run between two waves, and when it ends early."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ log = logging.getLogger(__name__)
 
 
 class Answers:
-    """Made when the attempt begins: what had failed by then is no concern of it.
+    """Made when the attempt begins: failures before that do not concern it.
 
-    A failure that is recorded between the beginning and this may be missed; then the run goes on in spite of it.
+    A failure that is recorded between the beginning of the attempt and this moment may be missed; then the run goes on
+    in spite of it.
     """
 
     def __init__(self, attempt: Attempt, declared: CheckpointSettings, workplace: Workplace) -> None:
         self._attempt, self._tolerable, self._workplace = attempt, declared.tolerable_failures, workplace
         self._timeout = declared.timeout.total_seconds()
         self._ledger = workplace.ledger.acknowledgements
-        self._after = 0  # nothing new can be heard of checkpoints up to this one
+        self._after = 0  # checkpoints up to this one do not change any more
         self._told: set[int] = set()
         self._told.update(notice.checkpoint.number for notice in self._heard() if _ended(notice))
 
     def at_boundary(self) -> None:
-        """A wave is recorded: acknowledge whatever is asked for, and hear what became of it.
+        """A wave is recorded: acknowledge every checkpoint that was asked for, and read what became of earlier ones.
 
         :raises CheckpointsFailed: more checkpoints failed than the pipeline tolerates.
         :raises RunSuspended: somebody suspended the run, with a savepoint or without one.
@@ -55,8 +56,8 @@ class Answers:
         refuse_suspended(self._attempt.run_id, self._workplace.ledger)
 
     def close(self) -> None:
-        """The attempt ends without having done its work: decline, so that nobody waits for it. Fails nobody: whoever
-        asked sees that it has ended.
+        """The attempt ends without having done its work: decline, so that no checkpoint waits for it. Raises nothing:
+        the coordinator sees that the attempt has ended.
         """
         try:
             for notice in filter(_waits_for_us, self._heard()):
@@ -71,10 +72,10 @@ class Answers:
         return notices
 
     def _await_end(self, checkpoint: CheckpointRecord) -> None:
-        """Begin nothing while others may still have to acknowledge it. If whoever coordinates dies, the work goes on
-        after a while; should it be completed all the same, that is heard at the next boundary.
+        """Begin nothing while others may still have to acknowledge the checkpoint. If the coordinator dies, the work
+        goes on after a while; if the checkpoint is completed all the same, that is read at the next boundary.
 
-        :raises RunSuspended: it is complete.
+        :raises RunSuspended: the checkpoint is complete.
         """
         waited = 0.0
         while waited < self._timeout:
@@ -109,7 +110,7 @@ def _waits_for_us(notice: Notice) -> bool:
 
 
 def _settled(notices: Iterable[Notice], before: int) -> int:
-    """The number below the first that goes on; numbers are in order."""
+    """The number before the first checkpoint that is still in progress; numbers are in order."""
     last = before
     for notice in notices:
         if not _ended(notice):

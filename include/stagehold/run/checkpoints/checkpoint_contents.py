@@ -1,4 +1,4 @@
-"""What goes into a checkpoint: all that changed since the checkpoint that it builds on, as the ledger has it."""
+"""What goes into a checkpoint: all records in the ledger that are new since the checkpoint that it builds on."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, PartitionRecord
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
 
-FEW = 1000  # so many partitions may be named in one query
-OWN_FOLDER = "_savepoints"  # of a table: what savepoints need of it, and others could delete elsewhere
+FEW = 1000  # partitions that one query may name
+OWN_FOLDER = "_savepoints"  # below a table: files that savepoints need and that others could delete elsewhere
 
 
 @dataclass(frozen=True)
 class Base:
-    """The checkpoint that the next one builds on, and the ids of rows that it has; 0 if nobody knows that."""
+    """The checkpoint that the next one builds on, and the row id up to which it ``covers`` records; 0 if that is
+    unknown.
+    """
 
     manifest: Manifest
     covers: int
 
 
 class Changes:
-    """Rows of `partitions` up to ``upto`` that ``base`` does not have; all of a stage that it does not have, or cut
-    differently.
+    """Rows of `partitions` up to ``upto`` that ``base`` does not have; all rows of a stage that it does not have, or
+    that was cut differently.
     """
 
     def __init__(self, pipeline: Pipeline, interval: str, ledger: Ledger, base: Base | None, upto: int) -> None:
@@ -61,7 +63,9 @@ class Changes:
         return self.ledger.partitions.between(self.pipeline.name, self.interval, after=after, upto=self.upto)
 
     def _verdicts(self, stage: Stage, cell: Cell, records: tuple[PartitionRecord, ...]) -> tuple[GateResult, ...]:
-        """What the gate said was recorded with the partitions, so nothing is new of those that have no new record."""
+        """The verdicts on these partitions. Verdicts are recorded with their partitions, so a partition without a new
+        record has no new verdicts.
+        """
         if not stage.gate or not records:
             return ()
         few = {record.partition for record in records} if len(records) <= FEW else None
@@ -69,8 +73,8 @@ class Changes:
 
 
 def protected(changes: Changes, savepoint: str) -> Iterator[StageSnapshot]:
-    """What goes into a savepoint. What delta-spark wrote lies where anybody's VACUUM may delete it, so it is copied to
-    where nobody looks; then all records of the stage are given, since those of the base name the originals.
+    """The contents of a savepoint. Files of delta-spark are in a place where any VACUUM may delete them, so they are
+    copied to a place of our own. Then all records of the stage are given, since records of the base name the originals.
     """
     for stage, snapshot in zip(changes.pipeline.stages, changes.snapshots(), strict=True):
         if stage.output.committer is CommitterKind.DELTA_SPARK:
@@ -81,7 +85,7 @@ def protected(changes: Changes, savepoint: str) -> Iterator[StageSnapshot]:
 
 
 def delete_copies(checkpoint: Checkpoint, savepoint: str) -> None:
-    """Delete what was copied for a savepoint, and for nothing else."""
+    """Delete the files that were copied for a savepoint, and no others."""
     own = f"{OWN_FOLDER}/{savepoint}"
     records = (record for stage in checkpoint.stages for record in stage.partitions)
     for table in {record.table for record in records if any(file.path.startswith(own) for file in record.files)}:
@@ -89,7 +93,9 @@ def delete_copies(checkpoint: Checkpoint, savepoint: str) -> None:
 
 
 def _copied(record: PartitionRecord, savepoint: str) -> PartitionRecord:
-    """State and what is staged lies in a folder that nobody touches."""
+    """The record with copied files. State and staged files are in a folder that nobody else touches, and are not
+    copied.
+    """
     if not record.state.readable:
         return record
     paths = {

@@ -1,4 +1,6 @@
-"""Who takes the checkpoints of a run: a thread of one of its attempts while it goes on, and whoever ends it."""
+"""Which process takes the checkpoints of a run: a thread of one of its attempts while the run goes on, and the process
+that ends it.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,17 @@ log = logging.getLogger(__name__)
 def coordinating(request: RunRequest, workplace: Workplace) -> AbstractContextManager[object]:
     """Have periodic checkpoints taken while the block works, if the pipeline wants them."""
     if request.pipeline.checkpoint.interval is None:
-        return nullcontext()  # whoever asks for a savepoint coordinates it
+        return nullcontext()  # the process that asks for a savepoint coordinates it
     return Coordination(request, workplace, CoordinatorSettings.of(request.pipeline.checkpoint))
 
 
 class Coordination:
-    """A daemon thread from entering to leaving the context. Of all attempts of a run, one drives its checkpoints: who
-    has the lease. The others ask for it again and again and never wait, so one of them goes on where the holder ends or
-    dies: on its host at once, elsewhere when its lease has ended.
+    """A daemon thread, from entering the context to leaving it. One attempt of a run drives its checkpoints: the one
+    with the lease. The others ask for the lease again and again and never wait, so that one of them goes on when the
+    holder ends or dies: on its host at once, elsewhere when the lease has ended.
 
-    Nothing that goes wrong here fails the attempt. A checkpoint that is under way then is failed by whoever has the
-    lease next; if the attempt was the last one, by whoever takes the checkpoint at the end of the run.
+    Errors here never fail the attempt. If a checkpoint is under way then, the next holder of the lease fails it; if the
+    attempt was the last one, the process that takes the checkpoint at the end of the run does.
     """
 
     def __init__(
@@ -79,7 +81,10 @@ class Coordination:
             self._ended.wait(self._workplace.settings.lease_seconds / 3)
 
     def _coordinate(self) -> None:
-        """:raises LeaseHeld: somebody else does."""
+        """Drive the checkpoints.
+
+        :raises LeaseHeld: another process does.
+        """
         run = self._workplace.ledger.runs.get(self._request.run_id)
         lease = take_coordinator_lease(run, self._workplace)
         with kept_alive(lease, self._workplace) as heartbeat:
@@ -89,7 +94,7 @@ class Coordination:
             while not self._ended.is_set():
                 driver.turn()
                 self._ended.wait(driver.pause)
-            driver.turn()  # the attempt that ended just now counts as having done its part
+            driver.turn()  # the attempt that has just ended counts as having done its part
             driver.suspend()
 
 
@@ -97,11 +102,11 @@ MOMENT = 0.1
 
 
 def leave_checkpoint(request: RunRequest, workplace: Workplace) -> None:
-    """Take a checkpoint if the run has ended, and none was taken since; or delete all of them, if it was cancelled and
-    its author wants that.
+    """Take a checkpoint if the run has ended, and none was taken since; or delete all checkpoints, if the run was
+    cancelled and its author wants that.
 
-    Fails nobody: what the run has reached is on record without it, and the next end of the run takes one. A process
-    that dies between the end of the run and its checkpoint leaves none.
+    Raises nothing: what the run has reached is on record without it, and the next end of the run takes a checkpoint. A
+    process that dies between the end of the run and its checkpoint leaves none.
     """
     try:
         with naming_storage(workplace.settings):
@@ -117,7 +122,10 @@ def leave_checkpoint(request: RunRequest, workplace: Workplace) -> None:
 
 
 def _end(run: Run, request: RunRequest, workplace: Workplace) -> None:
-    """:raises LeaseHeld: somebody else is at it, and goes on."""
+    """Take or delete the checkpoints at the end of the run.
+
+    :raises LeaseHeld: another process is at it, and goes on.
+    """
     lease = _lease_when_free(run, workplace)
     with kept_alive(lease, workplace) as heartbeat:
         checkpoints = RunCheckpoints(run, request, workplace, heartbeat)
@@ -128,8 +136,8 @@ def _end(run: Run, request: RunRequest, workplace: Workplace) -> None:
 
 
 def _lease_when_free(run: Run, workplace: Workplace) -> Lease:
-    """The coordinator's lease, waited for until it is free: whoever has it may be ending just now, or may have died
-    elsewhere. A lease that is renewed beyond the end that it has now belongs to somebody who is at work.
+    """The coordinator's lease, once it is free: its holder may be ending just now, or may have died elsewhere. If the
+    lease is renewed beyond its present end, its holder is at work.
     """
     waited, step, longest = 0.0, MOMENT, None
     while True:

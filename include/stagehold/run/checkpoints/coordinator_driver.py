@@ -1,4 +1,4 @@
-"""Drives the checkpoint coordinator of one run: tells it what happens, and does what it commands."""
+"""Drives the checkpoint coordinator of one run: hands it events, and carries out its commands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.faults import CheckpointPoint
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds between two looks at the ledger
-LOOKS = 10  # so often is looked in an interval or a timeout, whichever is shorter
+LOOKS = 10  # looks in an interval or a timeout, whichever is shorter
 
 TRIGGERS = {
     SnapshotKind.CHECKPOINT: CheckpointTrigger.PERIODIC,
@@ -52,11 +52,11 @@ log = logging.getLogger(__name__)
 
 
 class Driver:
-    """One machine, from when the coordinator lease was taken until it is given up. All is done by one thread, one thing
-    after the other.
+    """One machine, from when the coordinator lease was taken until it is given up. One thread does everything, one
+    thing after the other.
 
-    An error of ledger or lease comes out, and then it must not be used any more: what it began is cleared up by whoever
-    has the lease next. That the lake cannot be written makes a checkpoint fail.
+    An error of the ledger or the lease is raised, and then the driver must not be used any more: the next holder of the
+    lease clears up what it began. If the lake cannot be written, the checkpoint fails.
     """
 
     def __init__(
@@ -74,18 +74,18 @@ class Driver:
             next_id=checkpoints.next_number,
             anything_new=checkpoints.anything_new,
         )
-        self._records: dict[int, CheckpointRecord] = {}  # those that are in progress
-        self._errors: dict[int, Exception] = {}  # why they could not be written
-        self._failing: frozenset[str] = frozenset()  # attempts that were under way when the run was failed
+        self._records: dict[int, CheckpointRecord] = {}  # checkpoints in progress
+        self._errors: dict[int, Exception] = {}  # why checkpoints could not be written
+        self._failing: frozenset[str] = frozenset()  # attempts that were under way when the run failed
         self._at = self._clock.now  # of the event that is handled
         self._halved: set[int] = set()
         self._asked_for: set[str] = set()  # savepoints
         self._newest = 0
 
     def turn(self) -> None:
-        """Look once what has happened, and do what follows from it.
+        """Look once at what has happened, and do what follows from it.
 
-        :raises LeaseLost: or Fenced, the lease is somebody else's.
+        :raises LeaseLost: or Fenced, another process has the lease.
         """
         self._checkpoints.heartbeat.check()
         for event in self._watch.look(tuple(self._records.values()), self._clock.now):
@@ -96,7 +96,7 @@ class Driver:
         self._handle(events.Tick(self._clock.now))
 
     def suspend(self) -> None:
-        """Abort what is pending; somebody else goes on."""
+        """Abort pending checkpoints; another process goes on."""
         self._handle(events.RunChanged(self._clock.now, RunState.SUSPENDED))
 
     @property
@@ -127,7 +127,7 @@ class Driver:
 
     @singledispatchmethod
     def _carry_out(self, command: events.Command) -> events.Event | None:
-        """What is left over only says what was done, or what was of no use."""
+        """Carry out a command. Commands without a function of their own only say what was done, or was of no use."""
         log.debug("run %s: %s", self._checkpoints.run.run_id, command)
         return None
 
@@ -171,7 +171,7 @@ class Driver:
 
     @_carry_out.register
     def _(self, command: events.Announce) -> None:
-        """Attempts hear of the end of what they acknowledged; a run that is stopped is so from now on."""
+        """Attempts read the end of what they acknowledged; from now on a run that stops is suspended."""
         if command.stop:
             self._ledger.runs.apply(self._checkpoints.run.run_id, RunEvent.SUSPEND)
 
@@ -196,13 +196,15 @@ class Driver:
         return events.RunChanged(self._clock.now, RunState.FAILING)
 
     def _go_on_after_failure(self) -> None:
-        """The run may have been restarted between two looks, so its own state does not tell."""
+        """Have the machine go on after a failure. The run may have been restarted between two looks, so its own state
+        does not tell.
+        """
         if self._failing and self._failing.isdisjoint(self._watch.under_way):
             self._failing = frozenset()
             self._handle(events.RunChanged(self._clock.now, self._watch.state))
 
     def _take_requests(self) -> None:
-        """Savepoints that somebody wants, each handed to the machine once, as soon as that would begin it."""
+        """Savepoints that users want. Each is handed to the machine once, as soon as it would begin it."""
         if self._watch.state is not RunState.RUNNING:
             return
         for request in self._ledger.savepoint_requests.open_of(self._checkpoints.run.run_id):
@@ -212,7 +214,7 @@ class Driver:
                 self._handle(events.SnapshotRequested(self._clock.now, kind, request.name))
 
     def _answer_request(self, savepoint: str | None, reason: CheckpointFailure, text: str) -> None:
-        """Tell whoever waits for the savepoint why there is none, unless it is only to be tried again."""
+        """Tell the waiting process why there is no savepoint, unless it will be tried again."""
         if savepoint and reason in TRIED_AGAIN:
             self._asked_for.discard(savepoint)
         elif savepoint:
@@ -246,7 +248,8 @@ _TEXTS: Mapping[CheckpointFailure, str] = {
 def failure_text(
     reason: CheckpointFailure, answers: Sequence[Acknowledgement], timeout: int, error: Exception | None
 ) -> str:
-    """
+    """Why a checkpoint failed, in words.
+
     :param timeout: in milliseconds.
     :param error: what kept it from being written.
     """
@@ -264,7 +267,9 @@ def failure_text(
 
 
 class Clock:
-    """Milliseconds since 1970, as the machine had them when this was made; from then on they never go back."""
+    """Milliseconds since 1970, from the machine's clock at the moment when this was made; from then on they never go
+    back.
+    """
 
     def __init__(self) -> None:
         self._ahead = time.time_ns() - time.monotonic_ns()
@@ -275,16 +280,16 @@ class Clock:
 
 
 def life_began(run: Run, history: Sequence[Transition]) -> datetime:
-    """When the run was last started anew. A ledger that was rebuilt knows only when it was first."""
+    """When the run was last started anew. A rebuilt ledger knows only when it was first started."""
     life = newest_life(history)
     return life[0].recorded_at if life and life[0].begins_life_of_run else run.started_at
 
 
 def until_next(run_id: str, began: datetime, now: int, *, least: int, period: int) -> int:
-    """Milliseconds to the next of the run's times: the first is a random delay after the run ``began``, from ``least``
-    to ``period``, and the others follow ``period`` by ``period``.
+    """Milliseconds to the next of the run's times: the first comes a random delay after the run ``began``, from
+    ``least`` to ``period``, and the others follow ``period`` by ``period``.
 
-    Whoever draws for the run draws the same. Hosts agree on its times as well as their clocks do.
+    Every process that draws for the run draws the same. Hosts agree on its times as well as their clocks agree.
     """
     delay = Random(run_id).randint(least, period)  # noqa: S311 - spreads load, hides nothing
     first = round(began.timestamp() * 1000) + delay

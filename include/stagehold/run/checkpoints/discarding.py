@@ -1,4 +1,4 @@
-"""The right to take and to discard checkpoints of a run, and how checkpoints, savepoints and claims are thrown away."""
+"""The lease to take and discard checkpoints of a run, and how checkpoints, savepoints and claims are deleted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from stagehold.run.planning.restoring import is_fulfilled
 from stagehold.run.planning.snapshots import BeginsWith
 from stagehold.settings import Settings
 
-LONGEST = timedelta(hours=1)  # what nobody refers to after so long is of a writer that died
+LONGEST = timedelta(hours=1)  # files without a reference for so long are of a writer that died
 
 
 def discard_stored(place: CheckpointedRun, number: int, workplace: Workplace, lease: Lease) -> None:
-    """Delete a checkpoint that nobody may restore any more: its row says so before the lake forgets it. There may be no
+    """Delete a checkpoint that no run may restore any more: its row says so before it leaves the lake. There may be no
     row, since a savepoint outlives its ledger.
     """
     for record in workplace.ledger.checkpoints.of_run(place.run_id):
@@ -37,10 +37,10 @@ def discard_stored(place: CheckpointedRun, number: int, workplace: Workplace, le
 
 
 def take_coordinator_lease(run: Run | CheckpointedRun, workplace: Workplace) -> Lease:
-    """The right to take checkpoints of the run. Who died with it on this host is robbed of it; who died elsewhere has
-    it until it ends.
+    """The lease to take checkpoints of the run. If its holder died on this host, the lease is taken away from it; if it
+    died elsewhere, the lease lasts until it ends.
 
-    :raises LeaseHeld: somebody lives who has it.
+    :raises LeaseHeld: a living process has it.
     """
     holder = this_process(f"checkpoint {uuid4().hex}")
     seconds = workplace.settings.lease_seconds
@@ -48,24 +48,24 @@ def take_coordinator_lease(run: Run | CheckpointedRun, workplace: Workplace) -> 
 
 
 def coordinator_lease(run: Run | CheckpointedRun) -> str:
-    """Name of the lease without which nobody takes a checkpoint of the run."""
+    """The name of the lease that is needed to take a checkpoint of the run."""
     return f"{run.pipeline}/{run.interval}/{run.run_id}/{COORDINATOR}"
 
 
 def dispose_of(savepoint: Savepoint, workplace: Workplace) -> None:
-    """Throw a savepoint away: from the first step on nobody can restore it. Who dies after that leaves the rest to
-    `stagehold gc`, and so does this while somebody takes checkpoints of the run.
+    """Delete a savepoint: from the first step on no run can restore it. A process that dies after that leaves the rest
+    to `stagehold gc`; so does this one while another process takes checkpoints of the run.
 
-    Data that only the savepoint needed goes with the next `stagehold gc`.
+    Data that only the savepoint needed is deleted by the next `stagehold gc`.
 
-    :raises SavepointInUse: a run that goes on began with it, and has not taken all of it over.
+    :raises SavepointInUse: a run that goes on began with it, and has not taken over all of it.
     """
     savepoints = Savepoints(workplace.settings.lake_uri)
     needing = workplace.ledger.restores.needing(savepoints.stored(savepoint).address(savepoint.number))
     if needing:
         raise SavepointInUse(savepoint.name, needing)
     checkpoint = None
-    with suppress(CheckpointCorrupt):  # what cannot be read may be thrown away, too
+    with suppress(CheckpointCorrupt):  # a snapshot that cannot be read may be deleted, too
         checkpoint = savepoints.stored(savepoint).read_checkpoint(savepoint.number)
     savepoints.remove(savepoint)
     if savepoint.root:
@@ -85,7 +85,10 @@ def dispose_of(savepoint: Savepoint, workplace: Workplace) -> None:
 
 
 def refuse_foreign_claim(begins_with: BeginsWith, settings: Settings) -> None:
-    """:raises InvalidArgument: it lies in another lake, where nothing of ours is deleted."""
+    """Refuse to claim a checkpoint of another lake.
+
+    :raises InvalidArgument: it is in another lake, where we delete nothing.
+    """
     own = lake_root(settings.lake_uri)
     if begins_with.root != own and not begins_with.root.startswith(f"{own}/{FOLDER}/"):
         allowed = f"no_claim for {begins_with.name}, which lies in another lake ({begins_with.root})"
@@ -95,7 +98,7 @@ def refuse_foreign_claim(begins_with: BeginsWith, settings: Settings) -> None:
 @dataclass(frozen=True)
 class ClaimedSnapshot:
     """A checkpoint of another run, or a ``savepoint``, among the checkpoints of the run that began with it. It is
-    dropped by their rule when a newer one replaces it.
+    deleted by their rule when a newer one replaces it.
     """
 
     number: int
@@ -106,8 +109,8 @@ class ClaimedSnapshot:
     @staticmethod
     def of(request: RunRequest, workplace: Workplace) -> ClaimedSnapshot | None:
         """The claimed snapshot that may be discarded. None if the run claims nothing, or still needs it: unlike a
-        job's, a run's checkpoint does not have what has not been taken over yet. None, too, once it is gone, and for a
-        checkpoint of the run itself.
+        job's, a run's checkpoint does not have data that has not been taken over yet. None, too, once it is gone, and
+        for a checkpoint of the run itself.
         """
         asked = request.restore
         if asked is None or asked.claim_mode is not ClaimMode.CLAIM or not is_fulfilled(request, workplace.ledger):
@@ -125,8 +128,8 @@ class ClaimedSnapshot:
         return ClaimedSnapshot(checkpoint.id, of_run, asked.snapshot, savepoint)
 
     def discard(self, workplace: Workplace) -> None:
-        """Delete it, and a savepoint's name first. What somebody else needs, or is busy with, stays; what is left of it
-        goes with `stagehold gc`.
+        """Delete it; the name of a savepoint goes first. Files that something else needs, or that are in use, stay;
+        `stagehold gc` deletes them later.
         """
         try:
             if self.savepoint is not None:

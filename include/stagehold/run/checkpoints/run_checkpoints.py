@@ -1,4 +1,6 @@
-"""Writes numbered checkpoints of a run: all that it has reached, kept where neither ledger nor code is needed."""
+"""Writes numbered checkpoints of a run: all that it has reached, kept so that neither the ledger nor the code is needed
+to read them.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
 
 
 class RunCheckpoints:
-    """The checkpoints of one run, for whoever has its coordinator lease: that is the lease of ``heartbeat``.
+    """The checkpoints of one run, for the holder of its coordinator lease, which is the lease of ``heartbeat``.
 
-    What is written under a lease that somebody has taken over changes nothing in the ledger. In the lake it may leave a
-    manifest that no row counts; the next holder clears it up.
+    If another process has taken the lease over, writing changes nothing in the ledger. In the lake it may leave a
+    manifest without a row; the next holder clears it up.
     """
 
     def __init__(self, run: Run, request: RunRequest, workplace: Workplace, heartbeat: Heartbeat) -> None:
@@ -57,8 +59,8 @@ class RunCheckpoints:
 
     @property
     def next_number(self) -> int:
-        """Numbers never come again, also when the ledger was lost: the lake remembers. They go on after that of a
-        checkpoint that the run began with.
+        """The next number. Numbers are never used again, also after the loss of a ledger: the lake has them. They go on
+        after the number of a checkpoint that the run began with.
         """
         known = (record.number for record in self._known)
         begins_with = begins_with_of(self.request)
@@ -66,7 +68,7 @@ class RunCheckpoints:
         return max((before, *known, *self._stored.numbers())) + 1
 
     def clear_up(self) -> None:
-        """Clear up behind whoever had the lease before and is not at work any more: he may have died at any step."""
+        """Clear up after an earlier holder of the lease that is no longer at work: it may have died at any step."""
         known = {record.number: record for record in self._known}
         for record in known.values():
             if record.state is CheckpointState.IN_PROGRESS and not self._completed_savepoint(record):
@@ -78,8 +80,8 @@ class RunCheckpoints:
                 self._stored.discard(number, datetime.now(UTC) - LONGEST)
 
     def take(self, trigger: CheckpointTrigger, savepoint: str | None = None) -> CheckpointRecord:
-        """Take one from its beginning to its end, while nobody is at work who would have to be asked: what is on record
-        is all there will be. Whoever asked for a ``savepoint`` is told how that ended.
+        """Take a checkpoint from beginning to end, while no attempt is at work that would have to be asked: nothing
+        more will be recorded. A request for a ``savepoint`` is answered with how that ended.
         """
         record, requests = self.begin(self.next_number, trigger, savepoint), self.workplace.ledger.savepoint_requests
         try:
@@ -96,7 +98,7 @@ class RunCheckpoints:
         return completed
 
     def begin(self, number: int, trigger: CheckpointTrigger, savepoint: str | None = None) -> CheckpointRecord:
-        """Spend the number. A ``savepoint`` is the user's, with this name."""
+        """Use up the number. A ``savepoint`` belongs to the user and has this name."""
         run = self.run
         record = CheckpointRecord(
             run_id=run.run_id,
@@ -113,11 +115,11 @@ class RunCheckpoints:
         return begun
 
     def write(self, record: CheckpointRecord) -> tuple[Manifest, int]:
-        """Make a checkpoint durable in the lake, a savepoint under its name; the ids of rows that it covers go up to
-        the number that is given with it.
+        """Make a checkpoint durable in the lake, a savepoint under its name. It covers rows up to the id that is
+        returned with it.
 
-        :raises SavepointTaken: the name is another one's.
-        :raises NothingToSave: a newer run has replaced what this run left, of which there is no checkpoint.
+        :raises SavepointTaken: another savepoint has the name.
+        :raises NothingToSave: a newer run has replaced the data of this run, which has no checkpoint.
         """
         manifest, upto = self._write_old(record) if self._is_replaced(record) else self._write(record)
         if record.savepoint:
@@ -141,12 +143,12 @@ class RunCheckpoints:
         return self._stored.write(checkpoint, known.pipeline, builds_on=base.manifest.number if base else None), upto
 
     def _is_replaced(self, record: CheckpointRecord) -> bool:
-        """Whether it is wanted of a run which is not the newest of its interval: the ledger has what that left."""
+        """Whether the run is not the newest of its interval: the ledger has the data of the newest run."""
         newest = self.workplace.ledger.runs.newest(self.run.pipeline, self.run.interval)
         return record.savepoint is not None and newest is not None and newest.run_id != self.run.run_id
 
     def _write_old(self, record: CheckpointRecord) -> tuple[Manifest, int]:
-        """Write the newest checkpoint of the run once more, as the user's."""
+        """Write the newest checkpoint of the run once more, for the user."""
         newest = max(self._own, default=None)
         if newest is None:
             raise NothingToSave(self.run.run_id)
@@ -169,7 +171,7 @@ class RunCheckpoints:
             raise SavepointTaken(name, "made just now")
 
     def complete(self, record: CheckpointRecord, manifest: Manifest, covers: int) -> CheckpointRecord:
-        """The manifest is there: say so."""
+        """The manifest is there: record the checkpoint as complete."""
         self.reach(CheckpointPoint.WRITTEN, record.number)
         self.heartbeat.check()
         completed = self._complete(record, manifest, covers)
@@ -182,8 +184,8 @@ class RunCheckpoints:
         return self.workplace.ledger.checkpoints.fail(record, self._lease, reason, text, fails_run=fails_run)
 
     def discard(self, number: int, newest: int) -> None:
-        """Delete a checkpoint for ``newest``, unless a run that goes on needs it, or a resume of this run would. Its
-        row says so before the lake forgets it.
+        """Delete a checkpoint that ``newest`` replaces, unless a run that goes on needs it, or a resume of this run
+        would. Its row says so before it leaves the lake.
         """
         claimed, ledger = self._claimed, self.workplace.ledger
         if claimed and claimed.number == number:
@@ -198,7 +200,7 @@ class RunCheckpoints:
         self._stored.discard(number, datetime.now(UTC) - LONGEST)
 
     def _would_need(self, address: str) -> bool:
-        """Whether it is what this run began with and has not taken all of over, however the run ended."""
+        """Whether the run began with this checkpoint and has not taken over all of it, however the run ended."""
         newest = self.workplace.ledger.restores.of_run(self.run.run_id)[:1]
         return any(restore.snapshot == address and restore.fulfilled_at is None for restore in newest)
 
@@ -212,8 +214,8 @@ class RunCheckpoints:
         return covered is None or ledger.partitions.newest_id(self.run.pipeline, self.run.interval) > covered
 
     def is_covered(self) -> bool:
-        """Whether somebody who saw the end of the run took its checkpoint. A periodic one that was begun at that moment
-        does not count, whatever it has.
+        """Whether the process that saw the end of the run has taken its checkpoint. A periodic checkpoint that was
+        begun at that moment does not count, whatever it contains.
         """
         ended = self.run.ended_at
         of_end = (record for record in self._known if record.kept and record.trigger is CheckpointTrigger.END_OF_RUN)
@@ -230,7 +232,7 @@ class RunCheckpoints:
         )
 
     def _completed_savepoint(self, record: CheckpointRecord) -> bool:
-        """Whether it is one that was made, and whose maker died before it could say so here."""
+        """Whether the savepoint was made by a process that died before it could record that here."""
         made = record.savepoint and Savepoints(self.workplace.settings.lake_uri).find(record.savepoint)
         if not made or (made.run, made.number) != (self._place, record.number):
             return False
@@ -254,7 +256,7 @@ class RunCheckpoints:
         return CheckpointedRun(self.run.pipeline, self.run.interval, self.run.run_id)
 
     def _base(self) -> Base | None:
-        """The newest checkpoint that can be read; what is unchanged since is referred to."""
+        """The newest checkpoint that can be read; the new one refers to what has not changed since."""
         for record in reversed(self._known):
             if not record.kept:
                 continue
@@ -264,7 +266,7 @@ class RunCheckpoints:
                 self.workplace.progress(str(error))
             else:
                 if manifest.lake != lake_root(self.workplace.settings.lake_uri):
-                    return None  # the lake was moved, and the records of its parts name tables where it was
+                    return None  # the lake was moved, and records in its parts name tables at the old place
                 return Base(manifest, self.workplace.ledger.checkpoints.covered(record) or 0)
         return None
 
@@ -288,9 +290,7 @@ LISTENERS: tuple[Listener, ...] = (say, note)
 
 
 def tell(listeners: Sequence[Listener], record: CheckpointRecord, workplace: Workplace) -> None:
-    """Tell all listeners of a checkpoint. A listener that fails keeps it from no other, and no checkpoint from going
-    on.
-    """
+    """Notify all listeners of a checkpoint. A listener that fails does not stop the others, nor the checkpoint."""
     for listener in listeners:
         try:
             listener(record, workplace)

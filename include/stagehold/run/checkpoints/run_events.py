@@ -1,4 +1,4 @@
-"""What the ledger says of a run and its attempts, as events for the checkpoint coordinator."""
+"""Events for the checkpoint coordinator, from the ledger's records of a run and its attempts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _LOST = (AttemptState.FAILED, AttemptState.CANCELED)
 
 
 def parts_of(pipeline: Pipeline) -> Mapping[str, bool]:
-    """The coordinator's tasks, named as `Attempt.subject` names them: each region, or each share of it; and whether it
-    writes a blocking output.
+    """The coordinator's tasks, named as `Attempt.subject` names them: each region, or each share of it; and whether the
+    task writes a blocking output.
     """
     return {
         region.name if share is None else f"{region.name}[{share}]": _blocking(region, pipeline)
@@ -37,10 +37,10 @@ def parts_of(pipeline: Pipeline) -> Mapping[str, bool]:
 
 
 class RunWatch:
-    """Looks at one run again and again, and tells of each change once.
+    """Looks at one run again and again, and reports each change once.
 
     The state of a part is that of its newest attempt that has begun; a try that waits for its lease does nothing yet.
-    One that has not ended and whose lease has is dead: it would never answer.
+    An attempt that has not ended although its lease has is dead: it would never answer.
     """
 
     def __init__(self, run: Run, parts: Iterable[str], ledger: Ledger) -> None:
@@ -50,15 +50,17 @@ class RunWatch:
         self._answered: set[tuple[int, str]] = set()
 
     def look(self, pending: Iterable[CheckpointRecord], at: int) -> Iterator[Event]:
-        """What attempts answered comes before what became of them: who declines ends right after it."""
+        """The events since the last look. Answers of attempts come before their ends: an attempt that declines ends
+        right after it.
+        """
         for record in pending:
             yield from self._answers(record, at)
         yield from self._changes(at)
 
     @property
     def state(self) -> RunState:
-        """The run's, for a coordinator, as of the last look. What becomes of checkpoints at the end of a run is decided
-        by whoever sees that end, so an ended one is only suspended.
+        """The run's state for a coordinator, as of the last look. The process that sees the end of a run decides about
+        its checkpoints, so for the coordinator an ended run is only suspended.
         """
         return RunState.SUSPENDED if self._state is None or self._state in GLOBALLY_TERMINAL else self._state
 

@@ -36,12 +36,12 @@ from stagehold.sources.taken_positions import positions_taken
 
 LISTING = "export.json"
 FORMAT, VERSION = "stagehold-export", 1
-NEXT_REPORT = 2.0  # seconds until it is said again how far the copying is
+NEXT_REPORT = 2.0  # seconds until the next report of how far the copying is
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What was copied, or found there already."""
+    """A savepoint that was copied, or was there already, with the number and size of its files."""
 
     savepoint: Savepoint
     files: int
@@ -49,7 +49,8 @@ class Moved:
 
 
 def export_savepoint(name: str, target: str, settings: Settings, progress: Progress) -> Moved:
-    """Copy it to a folder or bucket. Who dies in the middle does it again, and copies only what is not there yet.
+    """Copy the savepoint to a folder or bucket. A process that dies in the middle may do it again; then only missing
+    files are copied.
 
     :raises PartitionDataMissing: not all of its data is there; nothing was copied.
     :raises CopyRefused: something else is in the place of one of its files.
@@ -70,7 +71,7 @@ def export_savepoint(name: str, target: str, settings: Settings, progress: Progr
 
 
 def import_savepoint(source: str, name: str | None, settings: Settings, progress: Progress) -> Moved:
-    """Copy what `export_savepoint` made into this lake, where it is a lake of its own, and name it.
+    """Copy an exported savepoint into this lake, where it is a lake of its own, and name it.
 
     :raises ExportUnusable: it is not complete, or not what was exported.
     :raises SavepointTaken: there is another savepoint of that name.
@@ -118,7 +119,10 @@ def _read(source: str) -> tuple[Savepoint, Mapping[str, _Listed]]:
 
 
 def _made(content: Mapping[str, bytes], target: str) -> Mapping[str, _Listed]:
-    """:raises CopyRefused: something else is in the place of one of these files."""
+    """Files that are made for the export, with sizes and checksums.
+
+    :raises CopyRefused: something else is in the place of one of these files.
+    """
     files = files_at(target)
     for path, text in content.items():
         if not files.create(path, text) and files.read(path) != text:
@@ -164,7 +168,7 @@ def _data(checkpoint: Checkpoint, lake: str) -> Iterator[tuple[str, int]]:
 
 
 class _Told:
-    """Says from time to time how far the copying is."""
+    """Reports from time to time how far the copying is."""
 
     def __init__(self, total: int, progress: Callable[[str], None]) -> None:
         self.total, self.progress, self.files, self.bytes = total, progress, 0, 0

@@ -24,12 +24,12 @@ POLL_SECONDS = 0.2
 
 
 def create_savepoint(asked: SavepointRequest, pipeline: Pipeline, workplace: Workplace) -> Savepoint:
-    """Make it, or have it made by whoever coordinates the run now, and wait for that. The same call may be repeated: a
-    savepoint that is there is given as it is, and one that is being made is waited for.
+    """Make a savepoint, or have the run's coordinator make it, and wait for that. The same call may be repeated: it
+    returns a savepoint that is there, and waits for one that is being made.
 
-    While a run goes on, every attempt that computes is asked, and answers behind its wave; with ``stop`` it ends there.
+    While a run goes on, every attempt that computes is asked, and answers after its wave; with ``stop`` it ends there.
 
-    :raises SavepointTaken: the name is another one's.
+    :raises SavepointTaken: another savepoint has the name.
     :raises SavepointFailed: it was not made.
     """
     if made := ask_for_savepoint(asked, workplace):
@@ -39,9 +39,9 @@ def create_savepoint(asked: SavepointRequest, pipeline: Pipeline, workplace: Wor
 
 
 def ask_for_savepoint(asked: SavepointRequest, workplace: Workplace) -> Savepoint | None:
-    """Put the request on record, for `create_savepoint` to serve; gives the savepoint if it is there.
+    """Put the request on record, so that `create_savepoint` serves it; returns the savepoint if it is there.
 
-    :raises SavepointTaken: the name is another one's.
+    :raises SavepointTaken: another savepoint has the name.
     """
     checked_name(asked.name)
     run = workplace.ledger.runs.get(asked.run_id)
