@@ -1,4 +1,4 @@
-"""Lets a task that was started early wait until what it reads is consumable."""
+"""Lets a task that was started early wait until its inputs are consumable."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class WaitingClock:
 def await_inputs(
     task: RegionTask, settings: Settings, progress: Progress, clock: WaitingClock | None = None
 ) -> Attempt:
-    """Wait for the partitions that the task reads, of which this run still has to make some; gives the attempt that
-    waited, which is not scheduled yet.
+    """Wait for the partitions that the task reads and that this run still has to make; returns the attempt that waited,
+    which is not scheduled yet.
 
-    Each is waited for by itself, so that a task over a share starts when the upstream tasks of its own partitions are
-    done. A partition that an earlier run left counts if this run would leave it as it is. One that was there before the
-    run failed and started anew is not waited for: the attempt makes it again. Code that cannot be compared is never
-    known to be done, so its readers wait in vain.
+    Each partition is waited for by itself, so that a task over a share starts when the upstream tasks of its own
+    partitions are done. A partition that an earlier run left counts if this run would leave it as it is. A partition
+    from before the run failed and started anew is not waited for: the attempt makes it again. If code cannot be
+    compared it is never known to be done, so its readers wait in vain.
 
     :raises InputsNeverCame: they were not there in time, or the run failed meanwhile and nobody tried again.
     """
@@ -93,8 +93,8 @@ def _has_failed(task: RegionTask, ledger: Ledger) -> bool:
 
 
 def _patience(task: RegionTask) -> float:
-    """How long a failed run may take to be tried again:
-    the longest pause before a restart, and what it takes to start.
+    """How long a failed run may take until it is tried again: the longest pause before a restart, and the time it takes
+    to start.
     """
     restart = task.pipeline.restart
     pauses = [pause.total_seconds() for pause in (restart.delay, restart.max) if pause is not None]

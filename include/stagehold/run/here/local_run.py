@@ -1,4 +1,4 @@
-"""A whole pipeline without Airflow: the same attempts, one region after the other, in this process."""
+"""Runs a whole pipeline without Airflow: the same attempts, one region after the other, in this process."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from stagehold.spec.settings.run_settings import ScheduleMode
 
 
 def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> RegionOutcome:
-    """Run every region in order; what is consumable already is reused, and a run that only reuses starts no Spark.
+    """Run every region in order; consumable partitions are reused, and a run that only reuses starts no Spark.
 
     A region that fails is run again as the pipeline's restart strategy says, after its delay. A KeyboardInterrupt
     cancels the run, also while it waits for that, and so does `stagehold cancel`.
 
-    :raises StageholdError: from the first region that may not restart; what it made consumable stays.
+    :raises StageholdError: from the first region that may not restart; partitions that it made consumable stay.
     """
     _accept_schedule(request.pipeline, progress)
     try:
@@ -63,8 +63,8 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
 
 
 def _accept_schedule(pipeline: Pipeline, progress: Progress) -> None:
-    """Refuse a schedule that no number of tasks could run. One process has one task at a time, which any mode could
-    run.
+    """Refuse a schedule that no number of tasks could run. One process runs one task at a time, which is enough for any
+    mode.
 
     :raises ScheduleRefused: the schedule mode cannot run the pipeline.
     """
@@ -75,7 +75,7 @@ def _accept_schedule(pipeline: Pipeline, progress: Progress) -> None:
 
 
 def _cancel(request: RunRequest, settings: Settings) -> None:
-    """An attempt that was interrupted has done this already; between two attempts nobody has."""
+    """Cancel the run. An attempt that was interrupted has done this already; between two attempts nobody has."""
     with open_ledger(settings) as ledger, suppress(UnknownName):
         journal.cancel_run(request.run_id, ledger)
 
@@ -92,8 +92,8 @@ def _accepted_plan(request: RunRequest, settings: Settings, progress: Progress) 
 
 
 def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumePlan:
-    """A plan that cannot be made is a failure of the first region, which would begin now; a restore, code or an
-    interval that is refused begins nothing.
+    """Accept the plan. If it cannot be made, that is a failure of the first region, which would begin now. If a
+    restore, code or an interval is refused, nothing begins.
     """
     request = task.request
     with open_ledger(settings) as ledger:
@@ -129,8 +129,8 @@ def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress)
 
 
 class Restarts:
-    """Restarts of one region, as its pipeline's restart strategy allows them. A ledger that is away cannot be asked for
-    that, and is given some tries.
+    """Restarts of one region, as its pipeline's restart strategy allows them. If the ledger is away, it cannot be
+    asked, and there are some tries.
     """
 
     def __init__(self, task: RegionTask, progress: Progress) -> None:
@@ -152,14 +152,14 @@ class Restarts:
 @contextmanager
 def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) -> Iterator[None]:
     if plan.needs_session and any(stage.gate for stage in request.pipeline.stages):
-        preload()  # beside Java's start, which leaves a core idle
+        preload()  # while Java starts, which leaves a core idle
     with spark_server(settings, f"run {request.run_id}") if plan.needs_session else nullcontext():
         TIMINGS.passed(Lap.SERVER)
         yield
 
 
 def _tasks(request: RunRequest) -> Iterator[RegionTask]:
-    """Shares come one after the other, too: they would use the same Spark server, which is busy with one."""
+    """The tasks. Shares come one after the other, too: they would use the same Spark server, which is busy with one."""
     parts = (
         (region, share)
         for region in stage_regions(request.pipeline)

@@ -1,4 +1,4 @@
-"""Runs that mend what is on record: of what a scrub found, and of an interval that is put back to a savepoint."""
+"""Runs that repair data: what a scrub found, and an interval that is put back to a savepoint."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from stagehold.spec.settings.source import ReadsForm
 
 
 def rollback_request(savepoint: Savepoint, pipeline: Pipeline, settings: Settings) -> RunRequest:
-    """A run of the savepoint's interval that puts back what is published as it is recorded there."""
+    """A run of the savepoint's interval that puts published data back as the savepoint has it on record."""
     stored = Savepoints(settings.lake_uri).stored(savepoint)
     manifest, taken = stored.address(savepoint.number), stored.read_checkpoint(savepoint.number)
     run_id = f"{pipeline.name}/rollback__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
@@ -40,8 +40,8 @@ def rollback_request(savepoint: Savepoint, pipeline: Pipeline, settings: Setting
 
 
 def _as_it_was(stage: Stage, snapshot: StageSnapshot | None) -> Stage:
-    """Cut as it was then, in one task, so that each table gets one commit. What it would read is looked at only where
-    its commits have to say what was taken of that.
+    """The pipeline cut as it was then, in one task, so that each table gets one commit. Its inputs are looked at only
+    where commits have to say what was taken of them.
     """
     alone: dict[str, object] = {"max_parallel_tasks": 1, "reads": ReadsForm()}
     if not is_incremental(stage):
@@ -74,7 +74,7 @@ def rollback_plan(savepoint: Savepoint, request: RunRequest, settings: Settings)
 def roll_back(
     savepoint: Savepoint, request: RunRequest, who: str, reason: str, settings: Settings, progress: Progress
 ) -> RegionOutcome:
-    """Each table gets the savepoint's rows by one commit on top of what it has, and the run says who wanted that.
+    """Give each table the savepoint's rows by one commit on top of its present ones; the run records who wanted that.
 
     :raises RollbackIncomplete: before anything is changed.
     """
@@ -89,10 +89,10 @@ def roll_back(
 def heal(
     requests: Sequence[RunRequest], results: Sequence[StageScrub], place: ScrubPlace
 ) -> tuple[tuple[StageScrub, ...], tuple[str, ...]]:
-    """The results after that, and what kept intervals from being healed.
+    """Heal what a scrub found. Returns the results after that, and what kept intervals from being healed.
 
-    The run does whatever a run of its interval would do now, and computes missing partitions also if nothing reads
-    them. What was found is then looked at again.
+    The run does whatever a run of its interval would do now, and computes missing partitions even if nothing reads
+    them. Then the findings are looked at again.
     """
     by_place = {(request.pipeline.name, request.interval): request for request in requests}
     wanted = to_heal(results)

@@ -1,5 +1,5 @@
-"""Attempts that end before they begin:
-recorded all the same, so that people see the reason and their number ends them.
+"""Attempts that end before they begin. They are recorded all the same, so that people see the reason, and so that their
+number is limited.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from stagehold.spec.settings.restart import RestartStrategy
 def recorded(
     task: RegionTask, ledger: Ledger, settings: Settings, progress: Progress, waiting: Attempt | None = None
 ) -> Iterator[None]:
-    """Record what ends the block before its end, and attach to an error what follows from it. A ledger that is away
-    cannot be told.
+    """Record an error that ends the block early, and attach to it what follows from it. If the ledger is away, nothing
+    is recorded.
 
-    :param waiting: the attempt that ends with it; without one, it is made then.
+    :param waiting: the attempt that ends with the error; without one, it is made then.
     """
     try:
         with sigterms_told_apart(task, ledger), naming_storage(settings):
@@ -49,13 +49,13 @@ def recorded(
 
 
 class OutageTries:
-    """Tries of something that failed when no ledger was there to be told: as many as others have to begin."""
+    """Tries after failures while the ledger was away: as many as other attempts have to begin."""
 
     def __init__(self, task: RegionTask, progress: Progress) -> None:
         self._task, self._progress, self._following = task, progress, 2
 
     def wait(self, error: Exception) -> None:
-        """Wait before the next try. Raises ``error`` if it was of another kind or there is no other try."""
+        """Wait before the next try. Raises ``error`` if it is of another kind or there is no other try."""
         if self._following > TRIES_TO_BEGIN or not _was_outage(self._task, error):
             raise error
         pause = pause_before_try(self._following, self._task.pipeline.restart).total_seconds()

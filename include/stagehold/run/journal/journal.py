@@ -23,7 +23,7 @@ from stagehold.run.planning.task import RegionTask
 from stagehold.run.stopping.stopping import at_work, refuse_suspended
 from stagehold.settings import Settings
 
-LONGEST_TRACE = 100_000  # letters; the end of a trace says most
+LONGEST_TRACE = 100_000  # characters; the end of a trace says most
 LOST = (
     "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
 )
@@ -39,11 +39,11 @@ def create_attempt(task: RegionTask, ledger: Ledger) -> Attempt:
 
 
 def schedule_attempt(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings) -> None:
-    """Record that the attempt waits for its lease from now on. The first one starts the run, and one that is made after
-    the run has ended begins a new life of it.
+    """Record that the attempt waits for its lease from now on. The first attempt starts the run, and one that is made
+    after the run has ended begins a new life of it.
 
-    A run that waited for a restart, was failing or was being cancelled goes on, unless that is because of another
-    region, too.
+    A run that waited for a restart, was failing or was being cancelled goes on, unless another region is a reason for
+    that, too.
 
     :raises RunSuspended: the run was suspended, and nobody has resumed it.
     """
@@ -74,9 +74,10 @@ def run_of(request: RunRequest, launcher: str) -> Run:
 
 
 def attempt_of(task: RegionTask) -> Attempt:
-    """An attempt that is made now. Its id says when, so it never comes again.
+    """An attempt that is made now. Its id contains the time, so it is never used again.
 
-    Run id and epoch do, after a ledger was lost, while the files of the attempt that had them are still there.
+    Run id and epoch may be used again after the loss of a ledger, while files of the attempt that had them are still
+    there.
     """
     now = datetime.now(UTC)
     name = f"{task.request.run_id}.{task.region.name}.{task.share or 'all'}.{now:%Y%m%dT%H%M%S}.{uuid4().hex[:8]}"
@@ -95,9 +96,7 @@ def attempt_of(task: RegionTask) -> Attempt:
 
 
 def begin_attempt(task: RegionTask, waiting: Attempt, epoch: int, ledger: Ledger) -> Attempt:
-    """Record that the attempt has its lease. An attempt that was taken for dead while it waited is replaced by a new
-    attempt.
-    """
+    """Record that the attempt has its lease. If it was taken for dead while it waited, a new attempt replaces it."""
     begun = ledger.attempts.begin(waiting.attempt_id, epoch)
     if begun is not None:
         return begun
@@ -107,8 +106,8 @@ def begin_attempt(task: RegionTask, waiting: Attempt, epoch: int, ledger: Ledger
 
 
 def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, summary: str) -> None:
-    """The last stage is consumable. The run is settled after that has been committed: of two shares that end at once,
-    each must see that the other has ended.
+    """Record that the last stage is consumable. The run is settled after that is committed: of two shares that end at
+    once, each must see that the other has ended.
     """
     with ledger.together():
         ledger.attempts.apply(attempt.attempt_id, AttemptEvent.REPORTED_FINISHED)
@@ -116,8 +115,8 @@ def succeed(task: RegionTask, attempt: Attempt, ledger: Ledger, summary: str) ->
 
 
 def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings, error: BaseException) -> Verdict:
-    """Record the failure with its class, and what follows from it:
-    nothing, if a newer attempt has ended this one or fenced it.
+    """Record the failure with its class, and what follows from it: nothing, if a newer attempt has ended this one or
+    fenced it.
     """
     diagnosis = diagnose(error, rules_of(task.pipeline.failures))
     text = str(error) or type(error).__name__
@@ -139,14 +138,16 @@ def fail(task: RegionTask, attempt: Attempt, ledger: Ledger, settings: Settings,
 
 
 def _as_failed(attempt: Attempt, diagnosis: Diagnosis, error: BaseException) -> FailedAttempt:
-    """The failure for enrichers. The error of a stage is the error that its function raised."""
+    """The failure for enrichers. For the error of a stage, that is the error that its function raised."""
     raised = error.__cause__ if isinstance(error, StageFailed) and error.__cause__ else error
     kind, rule = diagnosis.kind, diagnosis.rule.name
     return FailedAttempt(attempt.run_id, attempt.pipeline, attempt.interval, attempt.region, kind, rule, raised)
 
 
 def record_loss(task: RegionTask, lost: Attempt, ledger: Ledger, settings: Settings) -> RestartDecision | None:
-    """End an attempt that lost its lease and never said how it ended. None if it did say, or belongs to another run."""
+    """End an attempt that lost its lease without recording an end. None if it has recorded one, or belongs to another
+    run.
+    """
     ledger.attempts.apply(
         lost.attempt_id, AttemptEvent.FAIL, failure=Failure(LOST, FailureClass.ENVIRONMENT, WORKER_LOST)
     )
@@ -158,7 +159,9 @@ def record_loss(task: RegionTask, lost: Attempt, ledger: Ledger, settings: Setti
 
 
 def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger, asked: KeyboardInterrupt) -> None:
-    """An attempt that a newer one has ended already does not cancel the run. What interrupted it may say who asked."""
+    """Cancel the attempt and the run; an attempt that a newer one has ended does not cancel the run. The interrupt may
+    say who asked for it.
+    """
     text = f"cancelled {str(asked) or 'by the user'}{'' if attempt.began else ' before it began'}"
     events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
     if not ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(text)):
@@ -168,7 +171,7 @@ def cancel(task: RegionTask, attempt: Attempt, ledger: Ledger, asked: KeyboardIn
 
 
 def suspend(task: RegionTask, attempt: Attempt, ledger: Ledger, why: RunSuspended) -> None:
-    """The run has been SUSPENDED by whoever completed the savepoint; the attempt follows."""
+    """The process that completed the savepoint has SUSPENDED the run; the attempt follows."""
     events = (AttemptEvent.CANCEL, AttemptEvent.REPORTED_CANCELED)
     savepoint = f" with savepoint {why.savepoint}" if why.savepoint else ""
     if ledger.attempts.apply(attempt.attempt_id, *events, failure=Failure(f"suspended{savepoint}")):
@@ -176,7 +179,7 @@ def suspend(task: RegionTask, attempt: Attempt, ledger: Ledger, why: RunSuspende
 
 
 def refuse_unless_resumed(task: RegionTask, ledger: Ledger) -> None:
-    """Refuse tasks that start or try again after the run was suspended, since nobody resumed them. A task that somebody
+    """Refuse tasks that start or try again after the run was suspended, if nobody resumed them. A task that somebody
     cleared in Airflow is resumed, since it was begun before; a command begins a new life of the run before its tasks.
 
     :raises RunSuspended: nobody has resumed the run.
@@ -195,12 +198,12 @@ def cancel_run(run_id: str, ledger: Ledger) -> None:
 
 
 def settle(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[str, RestartDecision]:
-    """Bring the run's state up to date with its attempts; gives what follows from each failure.
-    The region, or the share of one, that ends last finishes the run.
+    """Bring the run's state up to date with its attempts; returns what follows from each failure. The region, or the
+    share of one, that ends last finishes the run.
     """
     run_id = task.request.run_id
     with ledger.together():
-        ledger.runs.lock(run_id)  # before the attempts are read: who is last to end must see all others' ends
+        ledger.runs.lock(run_id)  # before the attempts are read: the last one to end must see the ends of all others
         attempts = ledger.attempts.of_run(run_id)
         decisions = replay_failures(attempts, _rules(task, settings))
         events = _EVENTS[_state_of(task, attempts, decisions, ledger)]
@@ -208,7 +211,7 @@ def settle(task: RegionTask, ledger: Ledger, settings: Settings) -> Mapping[str,
         return decisions
 
 
-# What happened to a run that is to be in a state, whatever it is in. An intent stays until no attempt is under way.
+# The event that brings a run to a state. An intent stays until no attempt is under way.
 _EVENTS: Mapping[RunState, tuple[RunEvent, ...]] = {
     RunState.RUNNING: (RunEvent.RESTARTED,),
     RunState.RESTARTING: (RunEvent.RESTART,),
@@ -233,7 +236,7 @@ def _state_of(
 
 
 def _end_of(attempts: Sequence[Attempt], ledger: Ledger) -> tuple[RunEvent, ...]:
-    """That all attempts of the run have ended, if none is under way."""
+    """The event that all attempts of the run have ended, if none is under way."""
     return () if at_work(attempts, ledger) else (RunEvent.ALL_ENDED,)
 
 
@@ -250,7 +253,7 @@ _ATTRIBUTE = "__stagehold_verdict__"
 
 @dataclass(frozen=True)
 class Verdict:
-    """An attempt's failure as it was recorded. ``decision`` is None for an attempt that was overtaken."""
+    """An attempt's failure as it was recorded. ``decision`` is None for an attempt that was replaced by a newer one."""
 
     kind: FailureClass
     rule: str
@@ -267,11 +270,13 @@ class Verdict:
 
 
 def attach(error: BaseException, verdict: Verdict) -> None:
-    """Attach it as a note as well, so that it stands below the error wherever that is printed."""
+    """Attach the verdict to the error, also as a note, so that it is printed below the error."""
     setattr(error, _ATTRIBUTE, verdict)
     error.add_note(str(verdict))
 
 
 def verdict_of(error: BaseException) -> Verdict | None:
-    """What was recorded of the failure. None when nothing was: no attempt had begun, or the ledger was away."""
+    """The recorded verdict on the failure. None if nothing was recorded: no attempt had begun, or the ledger was
+    away.
+    """
     return getattr(error, _ATTRIBUTE, None)

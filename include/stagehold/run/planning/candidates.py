@@ -1,5 +1,5 @@
-"""Finds the checkpoint or savepoint that a run may begin with: the newest that can be read and has its data, or the one
-that was named.
+"""Finds the checkpoint or savepoint that a run may begin with: the newest one that can be read and has its data, or the
+one that was named.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # pa
 class Candidates:
     """Checkpoints and savepoints of one interval of a pipeline, for a run of it.
 
-    Without a ``ledger`` the lake alone says which there are: production's, for a run in a sandbox.
+    Without a ``ledger`` they are found in the lake alone: in production's, for a run in a sandbox.
     """
 
     def __init__(self, pipeline: str, interval: str, run_id: str, lake_uri: str, ledger: Ledger | None) -> None:
@@ -37,11 +37,11 @@ class Candidates:
 
     def latest(self, damaged: Damaged | None = None) -> tuple[str, PassedOver]:
         """The address of the first manifest that verifies, and those before it that do not, each with the reason: this
-        run's newest first, then other runs', then savepoints. One verifies if it can be read, its files are there, and
-        what is compared of them is what was recorded.
+        run's newest first, then other runs', then savepoints. A checkpoint verifies if it can be read, its files are
+        there, and the data that is compared equals its record.
 
-        :param damaged: compares them with their fingerprints; None where nothing begins, so nothing is read.
-        :raises NoSnapshot: none does, or there is none.
+        :param damaged: compares data with its fingerprints; None if no run begins, so that nothing is read.
+        :raises NoSnapshot: no checkpoint verifies, or there is none.
         """
         found = dict((*self._checkpoints(), *self._savepoints()))
         chosen, passed_over = choose(found, lambda source: _problem(found[source], damaged))
@@ -77,7 +77,7 @@ class Candidates:
 
 
 def _source(address: str, number: int, run: str, file: FileFacts) -> Iterator[tuple[RestoreSource, str]]:
-    """A checkpoint of a run, as its manifest says; one that cannot be read is found as well, to be passed over."""
+    """A checkpoint of a run, from its manifest. One that cannot be read is returned as well, to be passed over."""
     try:
         manifest = StoredCheckpoints.holding(address)[0].read_manifest(number)
     except CheckpointCorrupt:
@@ -88,7 +88,7 @@ def _source(address: str, number: int, run: str, file: FileFacts) -> Iterator[tu
 
 
 def _problem(address: str, damaged: Damaged | None) -> str | None:
-    """Why it does not verify."""
+    """Why the checkpoint does not verify; None if it does."""
     try:
         stored, number = StoredCheckpoints.holding(address)
         stages = stored.read_checkpoint(number).stages
@@ -107,12 +107,11 @@ def _problem(address: str, damaged: Damaged | None) -> str | None:
 
 
 def manifest_named(reference: str, candidates: Candidates, progress: Progress, damaged: Damaged | None = None) -> str:
-    """The address of the manifest that `latest` stands for, or whatever `find_checkpoint` knows.
+    """The address of the manifest that `latest` stands for, or of any other that `find_checkpoint` finds.
 
-    :param damaged: compares what `latest` may stand for with its fingerprints; None where nothing begins.
-
+    :param damaged: compares data for `latest` with its fingerprints; None if no run begins.
     :raises NoSnapshot: none of the candidates verifies.
-    :raises UnknownCheckpoint: nothing is called so.
+    :raises UnknownCheckpoint: there is no checkpoint of that name.
     """
     if reference != LATEST:
         stored, number = find_checkpoint(reference, candidates.lake_uri)
@@ -126,9 +125,9 @@ def manifest_named(reference: str, candidates: Candidates, progress: Progress, d
 def settled(restore: Restore, find: Callable[[], str], ledger: Ledger) -> Restore:
     """The request with the checkpoint that it begins with.
 
-    The first task of a run that gets here looks for it and notes what it found; whoever comes later, another task, a
-    retry or a clear, takes what is noted, whatever the reference would stand for by then. Not the scheduler: `latest`
-    reads manifests and lists files, of a lake that may be slow or away, and its loop starts everybody's tasks.
+    The first task of a run that gets here finds it and records it. Later ones, another task, a retry or a clear, take
+    the recorded one, whatever the reference would stand for by then. The scheduler does not do this: `latest` reads
+    manifests and lists files of a lake that may be slow or away, and the scheduler's loop starts everybody's tasks.
     """
     if restore.stage is not None or restore.snapshot is not None:
         return restore

@@ -1,4 +1,4 @@
-"""What somebody wants to become of data in a checkpoint that other code made than stages have now."""
+"""What a user wants to be done with data in a checkpoint that was made by other code than stages have now."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMS = f"STAGE=WORD, or a WORD for every other stage whose code changed; a WORD
 
 @dataclass(frozen=True)
 class CodeWishes:
-    """``of_stages`` by their names, and what is wanted of ``others`` whose code changed, if anything."""
+    """The wishes ``of_stages`` by their names, and for ``others`` whose code changed, if any."""
 
     of_stages: Mapping[str, CodeHandling]
     others: CodeHandling | None
@@ -34,9 +34,9 @@ class CodeWishes:
 
     @staticmethod
     def read(texts: Sequence[str], said_by: str, reason: str) -> CodeWishes:
-        """The wishes in texts like `clean=keep`, or `keep` for every other stage.
+        """The wishes in texts such as `clean=keep`, or `keep` for every other stage.
 
-        :raises InvalidArgument: for anything else.
+        :raises InvalidArgument: a text is anything else.
         """
         of_stages: dict[str, CodeHandling] = {}
         others = None
@@ -54,11 +54,11 @@ class CodeWishes:
 def choose_code(
     wishes: CodeWishes, begins_with: BeginsWith, pipeline: Pipeline, settings: Settings
 ) -> tuple[CodeChoice, ...]:
-    """What the wishes mean for stages whose code is another one than that which made what the run begins with. A wish
-    for any other stage changes nothing.
+    """The choices for stages whose code differs from the code that made the data which the run begins with. A wish for
+    any other stage changes nothing.
 
-    :raises UnknownName: for a stage that the pipeline does not have.
-    :raises InvalidArgument: for one whose output is not stored.
+    :raises UnknownName: the pipeline has no such stage.
+    :raises InvalidArgument: the output of a named stage is not stored.
     :raises NothingToAccept: code that cannot be compared can be kept, and not accepted.
     """
     _check_names(wishes, pipeline)
@@ -92,7 +92,7 @@ def _choice(stage: Stage, wishes: CodeWishes, begins_with: BeginsWith, settings:
 
 
 def record_acceptances(request: RunRequest, ledger: Ledger, settings: Settings) -> tuple[Acceptance, ...]:
-    """Keep what the request accepts on record for every interval, unless it counts already."""
+    """Put what the request accepts on record for every interval, unless it is accepted already."""
     words = tuple(_words(request, ledger, settings))
     if words:
         ledger.acceptances.record(words)

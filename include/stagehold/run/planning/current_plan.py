@@ -1,4 +1,4 @@
-"""What a run that is asked for now would do."""
+"""The plan of a run that is asked for now."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from stagehold.settings import Settings
 
 
 def current_plan(request: RunRequest, settings: Settings) -> ResumePlan:
-    """What a run asked for now would do.
+    """What a run that is asked for now would do.
 
-    :raises LedgerLost: the tables know of the interval, and the ledger does not.
+    :raises LedgerLost: the tables know the interval, and the ledger does not.
     """
     return resume_plan(current_situation(request, settings))
 
 
 def current_situation(request: RunRequest, settings: Settings) -> Situation:
-    """What that plan is made from; raises the same."""
+    """The situation that this plan is made from.
+
+    :raises LedgerLost: the tables know the interval, and the ledger does not.
+    """
     with open_ledger(settings) as ledger:
         refuse_lost_ledger(request, ledger, settings)
         check_restore(request)

@@ -1,4 +1,6 @@
-"""What the stages of an interval go on with: what they kept in the interval before, by the order of the schedule."""
+"""The state that the stages of an interval go on with: what they kept in the interval before, in the order of the
+schedule.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class KnownIntervals:
-    """What is on record of other intervals: in the ledger, and for a sandbox also in ``production``'s lake; of stages
-    that keep no state only ``with_stateless``, since that is far more to read there.
+    """Records of other intervals: in the ledger, and for a sandbox also in ``production``'s lake. Records of stages
+    that keep no state are read only ``with_stateless``, since they are far more.
     """
 
     def __init__(self, ledger: Ledger, production: str | None = None, with_stateless: bool = False) -> None:
@@ -35,7 +37,7 @@ class KnownIntervals:
         return KnownIntervals(ledger, settings.production.lake_uri if settings.sandbox else None, with_stateless)
 
     def newest(self, cell: Cell) -> tuple[PartitionRecord, ...]:
-        """The newest record of each partition, by partition; those of production where the sandbox has none."""
+        """The newest record of each partition; those of production where the sandbox has none."""
         own = self.ledger.partitions.newest(cell)
         if own or self.production is None:
             return own
@@ -62,9 +64,9 @@ def earlier_states(
     pipeline: Pipeline, interval: str, known: KnownIntervals, begins_with: BeginsWith | None
 ) -> Mapping[str, Earlier]:
     """What stages that keep state begin with, by their names. A run that begins with a checkpoint of another interval
-    goes on with what that has; so intervals between the two may be left out.
+    goes on with the state in it; so intervals between the two may be left out.
 
-    :raises InvalidInterval: a stage keeps state, and the interval is none of the schedule.
+    :raises InvalidInterval: a stage keeps state, and the schedule has no such interval.
     """
     return {
         stage.name: _earlier(stage, pipeline, interval, known, begins_with) for stage in pipeline.stages if stage.states
@@ -79,9 +81,7 @@ def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Led
 
 
 def earlier_intervals(pipeline: Pipeline, stage: Stage, interval: str, known: KnownIntervals) -> tuple[str, ...]:
-    """Earlier intervals in which the stage has records, the newest first; there are none before an interval that has no
-    place in time.
-    """
+    """Earlier intervals in which the stage has records, the newest first; none if the interval has no place in time."""
     return _before(interval, known.intervals(pipeline.name, stage.id), pipeline.schedule)
 
 
@@ -104,18 +104,20 @@ def _earlier(
 def _without(
     before: str, pipeline: Pipeline, stage: Stage, interval: str, own: Sequence[PartitionRecord], known: KnownIntervals
 ) -> Earlier:
-    """The interval before has nothing on record: is this the first one, or is there a gap?"""
+    """What a stage begins with if the interval before has no records: either this is the first interval, or there is a
+    gap.
+    """
     assert pipeline.schedule is not None
     earlier = earlier_intervals(pipeline, stage, interval, known)
     if earlier:
         return Earlier(before, gap=Gap(following_key(earlier[0], pipeline.schedule)))
-    # Taken over from another lake, or the ledger forgot: what it was made from is not known here.
+    # It was taken over from another lake, or the ledger has forgotten it: what it was made from is unknown here.
     made_from = next((part.after for record in own for part in record.states if part.after), None)
     return Earlier(made_from, gap=Gap(made_from)) if made_from else Earlier()
 
 
 def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:
-    """Partitions whose state cannot be read now; that is asked of the lake each time."""
+    """Partitions whose state cannot be read now; the lake is asked each time."""
     return missing_files([replace(record, files=()) for record in records if record.states])
 
 
@@ -126,5 +128,5 @@ def _before(interval: str, known: Collection[str], schedule: str | None) -> tupl
 
 
 def _in_order(known: Collection[str], schedule: str | None) -> list[tuple[datetime, str]]:
-    """Intervals that have a place in time, each with it."""
+    """Intervals that have a place in time, each with that place."""
     return sorted((moment, key) for key in known if (moment := moment_of(key, schedule)))

@@ -1,4 +1,4 @@
-"""What the ledger has on record of intervals that a plan is made of."""
+"""The ledger's records of the intervals that a plan is made for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, W
 
 @dataclass(frozen=True)
 class IntervalRecords:
-    """``partitions`` are the newest records by stage id. What people say and gates said of whole stages is oldest
-    first.
-    """
+    """``partitions`` are the newest records by stage id. What people and gates said of whole stages is oldest first."""
 
     partitions: Mapping[str, tuple[PartitionRecord, ...]]
     acceptances: tuple[Acceptance, ...]
@@ -23,7 +21,7 @@ class IntervalRecords:
 
 
 def read_records(pipeline: str, intervals: Collection[str], ledger: Ledger) -> Mapping[str, IntervalRecords]:
-    """By interval, with as many queries for many as for one."""
+    """The records by interval, by as many queries for many intervals as for one."""
     partitions = ledger.partitions.newest_of_each(pipeline, intervals)
     acceptances = ledger.acceptances.holding(pipeline, intervals)
     waivers: defaultdict[str, list[Waiver]] = defaultdict(list)

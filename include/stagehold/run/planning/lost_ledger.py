@@ -1,5 +1,5 @@
-"""Keeps everybody from beginning from scratch because a ledger was lost, or because records are under another id than a
-stage has now: that is told, and can be repaired first.
+"""Keeps a run from beginning from scratch because a ledger was lost, or because records are under another id than a
+stage has now: the user is told, and can repair that first.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from stagehold.spec.pipeline import Stage
 def refuse_lost_ledger(
     request: RunRequest, ledger: Ledger, settings: Settings, *, is_known: bool | None = None
 ) -> None:
-    """An attempt takes its lease before it writes to a table, so where the ledger knows no lease of the interval's
-    regions, no log of their tables may know an attempt. The logs are looked at only then.
+    """Refuse an interval that the tables know and the ledger does not. An attempt takes its lease before it writes to a
+    table. So if the ledger knows no lease of the interval's regions, no log of their tables may know an attempt; only
+    then the logs are read.
 
     :param is_known: whether anything is on record of the interval or its leases, if somebody has looked.
-    :raises LedgerLost: one does.
+    :raises LedgerLost: a log knows an attempt.
     :raises RecordsUnderName: a stage got a uid, and the ledger knows it by its name.
     """
     pipeline, interval = request.pipeline, request.interval
@@ -47,8 +48,9 @@ def _is_known(request: RunRequest, ledger: Ledger) -> bool:
 
 
 def _refuse_records_under_name(stage: Stage, request: RunRequest, ledger: Ledger) -> None:
-    """What goes on from one interval to the next is asked of all intervals; else of the one that would be computed
-    again, unless it begins with a snapshot, which knows stages by their names, too.
+    """Refuse a stage whose records are under its name. For state, which goes on from one interval to the next, the
+    records of all intervals count. Otherwise those of the interval count that would be computed again, unless it begins
+    with a snapshot, which knows stages by their names, too.
     """
     if stage.id == stage.name or any(stage.name == known.id for known in request.pipeline.stages):
         return

@@ -1,4 +1,4 @@
-"""What is on record of one interval, and what of that the lake does not have now. Spark is not needed for it."""
+"""The records of one interval, and which of their data is not in the lake now. Spark is not needed for it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class OnRecord:
     """The newest records by stage name, whatever their state.
 
-    ``restored`` are partitions whose record is one of a checkpoint that the run begins with, and not put in place yet.
-    ``gone`` are partitions whose data cannot be read now, ``removed`` those that somebody else took out of a published
-    table: both are asked of the lake each time.
+    ``restored`` are partitions whose record comes from a checkpoint that the run begins with, and which are not put in
+    place yet. ``gone`` are partitions whose data cannot be read now, ``removed`` those that somebody else took out of a
+    published table: for both the lake is asked each time.
     """
 
     records: Mapping[str, tuple[PartitionRecord, ...]]
@@ -39,7 +39,8 @@ def on_record(
     begins_with: BeginsWith | None = None,
     tied: frozenset[str] = frozenset(),
 ) -> OnRecord:
-    """
+    """The records of the interval.
+
     :param by_id: the newest records of the interval.
     :param tied: ids of stages that take nothing over.
     """
@@ -72,8 +73,8 @@ def on_record(
 
 
 def _gone(records: tuple[PartitionRecord, ...], published: Absences | None, restored: frozenset[int]) -> frozenset[int]:
-    """Partitions whose data is gone. In a published table it counts what its snapshot holds; in a stage's own table,
-    whether the version is there; of data that is to be put there, whether its files are.
+    """Partitions whose data is gone. In a published table the present snapshot has to have it; in a stage's own table
+    the version has to be there; for data that is still to be put there, its files.
     """
     waiting = missing_files([record for record in records if record.partition in restored])
     here = tuple(record for record in records if record.partition not in restored)
@@ -85,6 +86,6 @@ def _refused_and_gone(records: tuple[PartitionRecord, ...]) -> frozenset[int]:
 
 
 def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, ...]:
-    """What was released is not asked for: it may be deleted at any moment."""
+    """The records that are looked for. Released ones are left out: their data may be deleted at any moment."""
     kept = (record for record in records if record.state.keeps_files)
     return tuple(record for record in kept if record.version is not None)

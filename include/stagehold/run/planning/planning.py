@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run as its caller wants it; ``restore`` is the request for which stages are computed anew.
+    """A run as its caller wants it; ``restore`` is the request that has stages computed anew.
 
-    ``as_of`` is when the attempt that plans began: a failure of the run that comes later changes nothing for it.
+    ``as_of`` is when the attempt that plans began: a failure of the run that comes later does not matter to it.
     ``wanted`` are partitions, by stage, that are healed if they are gone, whether or not anything that runs reads them.
     """
 
@@ -71,8 +71,8 @@ class RunRequest:
 
 
 class IntervalView:
-    """The interval of a run as one plan sees it: code, ledger and lake are asked when something is needed first, and
-    not again. Who plans again, since something has happened, makes another view; only ``sources`` may be handed on.
+    """The interval of a run for one plan: code, ledger and lake are read when something is first needed, and not again.
+    To plan again after something has happened, make another view; only ``sources`` may be handed on.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class IntervalView:
     def of_run(
         request: RunRequest, ledger: Ledger, settings: Settings, shared: SharedFacts | None = None
     ) -> IntervalView:
-        """The view of a run in the form of attempts that begin now, as resume, preview and dry run show it."""
+        """The view of a run in the form for attempts that begin now, as resume, preview and dry run show it."""
         return IntervalView(in_its_form(request, ledger), ledger, settings, shared=shared)
 
     @cached_property
@@ -101,14 +101,14 @@ class IntervalView:
 
     @cached_property
     def situation(self) -> Situation:
-        """What that is made from."""
+        """The situation that the plan is made from."""
         return self._situation(judged_stages(self.request), self.request.wanted)
 
     def plan_region(self, stages: tuple[str, ...], wanted: Mapping[str, frozenset[int]] | None = None) -> ResumePlan:
-        """The plan an attempt of one region follows: what earlier regions of the run left is taken as it is.
+        """The plan for an attempt of one region: partitions that earlier regions of the run left are taken as they are.
 
-        ``wanted`` are partitions that another region asked this one for, in place of those that the request wants;
-        taking others as they are hides who needs them.
+        ``wanted`` are partitions that another region needs from this one, in place of those that the request wants:
+        taking partitions as they are hides that they are needed.
         """
         asked = self.request.wanted if wanted is None else wanted
         return resume_plan(self._situation(_judged_by_region(self.request, stages), asked))
@@ -117,8 +117,8 @@ class IntervalView:
         """Decide, once for the interval, the numbers of partitions of those of ``stages`` whose inputs are all
         consumable.
 
-        Whoever makes a view after this plans with them. Returns the ones that were missing; another's stands if it
-        came first.
+        Views that are made after this plan with these numbers. Returns the numbers that were missing; if another
+        process decided first, its number stands.
         """
         pipeline, undecided = self.pipeline, self.counted.undecided
         if self.begins_with:
@@ -206,12 +206,12 @@ class IntervalView:
 
 
 def _names_interval(pipeline: Pipeline) -> bool:
-    """Whether a source has a place for each interval, so that somebody has to know when that begins."""
+    """Whether the path of a source names the interval, so that its beginning has to be known."""
     return any(stage.source.names_interval for stage in pipeline.stages if stage.source)
 
 
 def as_asked(known: Situation, request: RunRequest, forced: frozenset[str]) -> Situation:
-    """What is known of an interval, for a request that tells its run what to do and has computed nothing yet.
+    """The situation of an interval, for a request that tells its run what to do and has computed nothing yet.
 
     :param forced: stages that are computed anew, besides those that the request names.
     """
@@ -225,7 +225,7 @@ def as_asked(known: Situation, request: RunRequest, forced: frozenset[str]) -> S
 
 
 def judged_stages(request: RunRequest) -> frozenset[str]:
-    """The stages whose records are compared with what they would be made from now; all others' count as they are."""
+    """The stages whose records are compared with the present keys; records of all others count as they are."""
     forced, restore = forced_stages(request), request.restore
     every = frozenset(stage.name for stage in request.pipeline.stages)
     if restore is not None and restore.work_order is not None:
@@ -234,7 +234,7 @@ def judged_stages(request: RunRequest) -> frozenset[str]:
 
 
 def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
-    """The request with its pipeline as an attempt computes it that begins now: see `plan.restart.after_failure`."""
+    """The request with its pipeline in the form for an attempt that begins now: see `plan.restart.after_failure`."""
     if not may_fall_back(request.pipeline):
         return request
     failed = ledger.attempts.failed(request.pipeline.name, request.interval, CAUSES)
@@ -242,8 +242,8 @@ def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
 
 
 def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[str]:
-    """The stages to judge: those of the region. A run that leaves stages alone also has to know what of them its later
-    regions need.
+    """The stages to judge: those of the region. A run that leaves stages alone also has to know which of their
+    partitions its later regions need.
     """
     restore = request.restore
     if restore is not None and restore.work_order is not None:
@@ -272,13 +272,13 @@ def begins_with_of(request: RunRequest) -> BeginsWith | None:
     """
     if request.restore is None:
         return None
-    from stagehold.run.planning.snapshots import BeginsWith  # with all that reads checkpoints
+    from stagehold.run.planning.snapshots import BeginsWith  # which imports all that reads checkpoints
 
     return BeginsWith.of(request.restore, request.pipeline, request.interval)
 
 
 def _keep_counts(begins_with: BeginsWith, stages: Sequence[Stage], ledger: Ledger) -> None:
-    """The interval goes on with the numbers of partitions of what it begins with; one that it has stays."""
+    """Record for the interval the numbers of partitions of what it begins with; numbers that it has already stay."""
     for stage in stages:
         if stage.auto_partitions and stage.id in begins_with.counts:
             cell = Cell(begins_with.plan.pipeline, stage.id, begins_with.interval)
@@ -302,7 +302,7 @@ def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, sources: Sources,
 def _data(
     request: RunRequest, found: OnRecord, rescaled: Mapping[str, Rescaled], ledger: Ledger
 ) -> Callable[[str], StageData]:
-    """What is on record of a stage, by its name."""
+    """The records of a stage, by its name."""
     discarded = _discarded(request, found.records, ledger)
     return lambda stage: StageData(
         records=found.records.get(stage, ()),
@@ -360,8 +360,8 @@ def _confined(request: RunRequest) -> Confinement | None:
 
 
 def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Settings) -> frozenset[str]:
-    """Ids of stages whose data of another interval is not theirs: they keep state, or their code, or that of what is
-    computed along with them, looks at the interval.
+    """Ids of stages for which data of another interval does not count: they keep state, or their code, or that of
+    stages computed along with them, depends on the interval.
     """
     if begins_with.is_of_this_interval:
         return frozenset()
@@ -369,7 +369,7 @@ def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Sett
     for stage in pipeline.stages:
         along = (edge.stage for edge in stage.inputs if not pipeline.stage(edge.stage).output.stored)
         own = looks_at_interval(stage.job, Path(settings.project))
-        looking[stage.name] = own or any(looking[name] for name in along)  # what keeps state is stored
+        looking[stage.name] = own or any(looking[name] for name in along)  # a stage that keeps state is stored
     return frozenset(stage.id for stage in pipeline.stages if looking[stage.name] or stage.states)
 
 
@@ -392,7 +392,9 @@ def _renewed(request: RunRequest, ledger: Ledger) -> Mapping[str, frozenset[int]
 
 
 def forced_stages(request: RunRequest) -> frozenset[str]:
-    """The stages that a restore computes anew; none without one. What an order names that is gone is left out."""
+    """The stages that a restore computes anew; none without a restore. Stages in an order that the pipeline no longer
+    has are left out.
+    """
     stage, order = (request.restore.stage, request.restore.work_order) if request.restore else (None, None)
     if order is not None:
         return frozenset(order.anew).intersection(stage.name for stage in request.pipeline.stages)

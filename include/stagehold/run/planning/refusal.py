@@ -1,4 +1,4 @@
-"""What a run would refuse, or surely fail by, found without running anything."""
+"""What a run would refuse, or would surely fail by, found without running anything."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from stagehold.spec.settings.source import Undeclared
 
 
 def refuse_too_early(pipeline: Pipeline, plan: ResumePlan) -> None:
-    """:raises EarlierMissing: a stage goes on with what an interval keeps that has to run first."""
+    """Refuse an interval that comes too early.
+
+    :raises EarlierMissing: a stage goes on with state of an interval that has to run first.
+    """
     for decision in plan.decisions:
         if isinstance(decision, BlockedDecision) and decision.gap:
             raise EarlierMissing(pipeline.name, decision.stage, decision.gap.interval, str(decision.reason))
 
 
 def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger, settings: Settings) -> None:
-    """Splits that would be read although a file of them is no longer what the interval took.
+    """Refuse splits that would be read although one of their files is no longer what the interval took.
 
     :raises SourceChanged: or SourceLost, for the first such stage, with the way out for each file
     """
@@ -40,17 +43,17 @@ def refuse_spoiled_sources(request: RunRequest, plan: ResumePlan, ledger: Ledger
 
 
 def left_to_others(request: RunRequest, ledger: Ledger, settings: Settings) -> tuple[str, ...]:
-    """What a run would not read of its sources, since others have taken it and are not done with it."""
+    """What a run would not read of its sources, because other intervals have taken it and are not done with it."""
     view = IntervalView(request, ledger, settings)
     stages = [stage for stage in view.pipeline.stages if is_incremental(stage)]
     return tuple(line for stage in stages for line in view.sources.left_to_others(stage))
 
 
 def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:
-    """Code of stages that only reuse what is there is not imported, so it may be broken.
+    """Refuse code that cannot be imported. Code of stages that only reuse data is not imported, so it may be broken.
 
     :raises CodeUnusable: with everything that was found
-    :raises UndeclaredRead: it is seen to read what its stage has to declare, and does not
+    :raises UndeclaredRead: code is seen to read what its stage has to declare, and does not
     """
     found = {
         stage: code_problems(pipeline.stage(stage).job, Path(settings.project)) for stage in plan.stages_that_compute()
@@ -62,7 +65,7 @@ def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings)
 
 
 def _refuse_undeclared_reads(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:
-    """What the text of the code does not show is found when it is called."""
+    """Refuse reads that the text of the code shows. Other reads are found when the code is called."""
     project, roots = Path(settings.project), SourceRoots.of(settings)
     strict = [
         (stage, declared)

@@ -17,11 +17,11 @@ from stagehold.run.planning.planning import RunRequest, begins_with_of, counted,
 from stagehold.spec.pipeline import Pipeline
 
 SHOWN = 5  # intervals that a remark names
-HEALED = "healed"  # the kind of an event that tells of outputs which are computed only since they were released
+HEALED = "healed"  # the kind of an event about outputs which are computed only because they were released
 
 
 def new_restore(run_id: str, stage: str) -> Restore:
-    """A request that is like no other, for somebody who asks for it now."""
+    """A request with a new identity, for a user who asks for it now."""
     now = datetime.now(UTC)
     return Restore(run_id, f"asked {now.isoformat()}", stage, now)
 
@@ -49,7 +49,7 @@ def new_restore_of_snapshot(
 
 
 def new_restore_again(run_id: str, stages: Sequence[str], pipeline: Pipeline) -> Restore:
-    """A request that the run does what it would by itself, and computes these stages once more, even if nothing
+    """A request that the run does what it would do anyway, and computes these stages once more, even if nothing
     changed.
 
     :raises UnknownName: the pipeline has no stage of that name.
@@ -63,8 +63,8 @@ def new_restore_again(run_id: str, stages: Sequence[str], pipeline: Pipeline) ->
 
 
 def asked_again(run_id: str, restore: Restore | None, ledger: Ledger) -> Restore | None:
-    """The request that a run works for: that somebody has it compute stages once more, if that was asked last; else the
-    one that it began with, if any.
+    """The request that a run works for: to compute stages once more, if that was asked last; else the request that it
+    began with, if any.
     """
     newest = next((restore for restore in ledger.restores.of_run(run_id) if _is_for_this_run_alone(restore)), None)
     if newest is None or (restore is not None and restore.requested_at >= newest.requested_at):
@@ -77,7 +77,7 @@ def _is_for_this_run_alone(restore: Restore) -> bool:
 
 
 def is_same_request(known: Restore, asked: Restore) -> bool:
-    """Whether a run that is asked again goes on with what it was asked before: with the same data, and the same choices
+    """Whether a run that is asked again continues with its earlier request: with the same data, and the same choices
     about it.
     """
     asked_again = replace(
@@ -94,18 +94,19 @@ def restore_of_life(asked: Restore, ledger: Ledger) -> Restore:
     """The request for which Airflow started a run at the moment of this life: all tasks of the run, and their retries,
     find the same one.
 
-    Airflow's scheduler notes it when it starts the run, and knows whether a backfill asks anew or a clear goes on. If
-    it could not reach the ledger then, every start counts as a request of its own: more may be computed than was asked
-    for, never less.
+    Airflow's scheduler records it when it starts the run, and knows whether a backfill asks anew or a clear continues.
+    If it could not reach the ledger then, every start counts as a request of its own: more may be computed than was
+    asked for, never less.
 
-    :param asked: what this start is by itself, if nothing was noted.
+    :param asked: the request of this start by itself, if nothing was recorded.
     """
     found = ledger.restores.of_life(asked.run_id, asked.life) if asked.life else None
     return found or ledger.restores.ask(asked)
 
 
 def check_restore(request: RunRequest) -> None:
-    """
+    """Check that the restore can be carried out.
+
     :raises UnknownName: the pipeline has no stage of the name that it is to be restored from.
     :raises RestoreRefused: the checkpoint that the run is to begin with does not fit the pipeline.
     """
@@ -114,13 +115,13 @@ def check_restore(request: RunRequest) -> None:
 
 
 def remark_on(request: RunRequest, ledger: Ledger) -> str | None:
-    """What is to be said of the request before it is carried out."""
+    """A remark on the request before it is carried out, if there is one to make."""
     stage = stage_restored_from(request.restore, request.pipeline.name, ledger)
     return why_all_is_computed(request.pipeline.name, [request.interval], stage, ledger)
 
 
 def stage_restored_from(restore: Restore | None, pipeline: str, ledger: Ledger) -> str | None:
-    """The stage that a person wants to restore from, in a request of the run alone or in one for its backfill."""
+    """The stage that a user wants to restore from, in a request of the run alone or in one for its backfill."""
     order = restore.work_order if restore else None
     if order is not None and order.backfill is not None:
         return ledger.backfills.get(pipeline, order.backfill).choice.restore_from_stage
@@ -128,8 +129,8 @@ def stage_restored_from(restore: Restore | None, pipeline: str, ledger: Ledger) 
 
 
 def why_all_is_computed(pipeline: str, intervals: Sequence[str], stage: str | None, ledger: Ledger) -> str | None:
-    """What a person is told whose restore from ``stage`` finds nothing on record of some intervals that it could take
-    as it is; None if it finds something of each.
+    """A text for a user whose restore from ``stage`` finds no record of some intervals that it could take as it is;
+    None if it finds one of each.
     """
     new = [interval for interval in intervals if stage and not ledger.partitions.knows(pipeline, interval)]
     if not new:
@@ -144,13 +145,13 @@ def why_all_is_computed(pipeline: str, intervals: Sequence[str], stage: str | No
 
 
 def what_was_released(request: RunRequest, plan: ResumePlan) -> str | None:
-    """What a person is told of outputs that the plan computes only since they were released; None if there are none."""
+    """A text about outputs that the plan computes only because they were released; None if there are none."""
     restored_from = request.restore.stage if request.restore else None
     return released_text({request.interval: released_outputs(plan)}, restored_from)
 
 
 def healed_in(run_id: str, since: datetime, ledger: Ledger) -> tuple[str, ...]:
-    """What attempts of a run have told of such outputs: of each stage what was told first, as it is the most."""
+    """What attempts of a run reported about such outputs: for each stage the first report, which is the largest."""
     first: dict[str, str] = {}
     for event in ledger.events.of_kind(run_id, HEALED):
         if event.recorded_at >= since:
@@ -159,8 +160,8 @@ def healed_in(run_id: str, since: datetime, ledger: Ledger) -> tuple[str, ...]:
 
 
 def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:
-    """Note that a restore is fulfilled when the last partition that was asked for is computed; gives the request to
-    whoever notes it.
+    """Record that a restore is fulfilled when the last partition that was asked for is computed; returns the request to
+    the process that records it.
     """
     if request.restore is None or request.restore.fulfilled_at is not None:
         return None
@@ -169,8 +170,8 @@ def fulfil_restore(request: RunRequest, ledger: Ledger) -> Restore | None:
 
 
 def is_fulfilled(request: RunRequest, ledger: Ledger) -> bool:
-    """Whether a restored run has put or computed all of it, so that it needs nothing any more of what it began with.
-    That was noted once at most, and may be true before it is.
+    """Whether a restored run has put in place or computed everything, so that it no longer needs what it began with.
+    That is recorded at most once, and may be true before it is recorded.
     """
     if request.restore is None:
         return False

@@ -31,20 +31,21 @@ SESSION_FACTS = ("time zone UTC", "ANSI on")
 
 
 class SharedFacts:
-    """Facts of a pipeline, each looked at when it is needed first. Whoever has to see what changed makes another
-    object.
-    """
+    """Facts of a pipeline, each read when it is first needed. To see changes, make another object."""
 
     def __init__(self, settings: Settings, ahead: Callable[[str], IntervalRecords] | None = None) -> None:
-        """:param ahead: what is on record of an interval, if that was read with others; else it is read whenever it is
-        asked for.
+        """:param ahead: gives the records of an interval that were read together with others'; without it they are read
+        whenever they are asked for.
         """
         self._settings, self._ahead = settings, ahead
         self._known: dict[tuple[str, int], StageFacts] = {}
         self._splits: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def of(self, stage: Stage, pipeline: Pipeline, sources: Sources) -> StageFacts:
-        """:param sources: of the interval that is asked for."""
+        """The facts of a stage.
+
+        :param sources: sources of the interval that is asked for.
+        """
         name, known = (stage.name, stage.partitions), self.without_splits(stage, pipeline)
         if stage.source is None:
             return known
@@ -55,11 +56,11 @@ class SharedFacts:
         return replace(known, splits=self._splits[name])
 
     def recorded(self, pipeline: str, interval: str, ledger: Ledger) -> IntervalRecords:
-        """What is on record of an interval."""
+        """The records of an interval."""
         return self._ahead(interval) if self._ahead else read_records(pipeline, [interval], ledger)[interval]
 
     def without_splits(self, stage: Stage, pipeline: Pipeline) -> StageFacts:
-        """What is the same whatever there is of its source."""
+        """The facts that do not depend on the contents of its source."""
         name = (stage.name, stage.partitions)
         if name not in self._known:
             self._known[name] = self._looked_at(stage, pipeline)

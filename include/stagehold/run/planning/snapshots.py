@@ -1,4 +1,4 @@
-"""The checkpoint or savepoint that a run begins with, as planners and attempts see it."""
+"""The checkpoint or savepoint that a run begins with, for planners and attempts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ ById = Mapping[str, tuple[PartitionRecord, ...]]
 
 @dataclass(frozen=True)
 class BeginsWith:
-    """What a run takes over, for one of its intervals: in place of what the interval has, until the run has put it
-    there or computed it.
+    """What a run takes over, for one of its intervals: it counts in place of the interval's own data, until the run has
+    put it there or computed it.
     """
 
     plan: RestorePlan
@@ -40,8 +40,8 @@ class BeginsWith:
 
     @staticmethod
     def of(restore: Restore | None, pipeline: Pipeline, interval: str) -> BeginsWith | None:
-        """The snapshot that a run begins with. None for a run that begins with what its interval has. Such a run is
-        also one that took all over and then lost what it began with: whoever owns that may delete it.
+        """The snapshot that a run begins with. None for a run that begins with the interval's own data. That includes a
+        run that took over everything and then lost the snapshot: its owner may delete it.
 
         :raises CheckpointCorrupt: it cannot be read, and is needed.
         :raises RestoreRefused: it does not fit the pipeline.
@@ -70,8 +70,8 @@ class BeginsWith:
         return (taken.pipeline, taken.interval) == (self.plan.pipeline, self.interval)
 
     def put_back(self, pipeline: Pipeline) -> frozenset[str]:
-        """Stages of which somebody else than the pipeline's own stages sees what it has: in published tables, or in a
-        later interval, which goes on with what they keep.
+        """Stages whose data others than the pipeline's own stages see: in published tables, or in a later interval,
+        which goes on with their state.
         """
         known = (pipeline.stage(stage_restore.stage) for stage_restore in self.plan.stages)
         return frozenset(stage.name for stage in known if stage.output.table is not None or stage.states)
@@ -79,9 +79,9 @@ class BeginsWith:
     def in_place_of(
         self, recorded: ById, ledger: Ledger, tied: frozenset[str]
     ) -> tuple[ById, Mapping[str, frozenset[int]]]:
-        """The records that count, by stage id, and which of them are still in the snapshot alone. What attempts for
-        this restore have put or computed is newer than that; whatever else the interval has does not count. Stages
-        that are ``tied`` to the snapshot's own interval take nothing over.
+        """The records that count, by stage id, and which of them are still only in the snapshot. Partitions that
+        attempts for this restore have put in place or computed are newer than the snapshot; all other data of the
+        interval does not count. Stages that are ``tied`` to the snapshot's own interval take nothing over.
         """
         computed = ledger.restores.computed(self.restore)
         counting: dict[str, tuple[PartitionRecord, ...]] = {}
@@ -100,25 +100,25 @@ class BeginsWith:
         return {stage: records for stage, records in counting.items() if records}, waiting
 
     def verdicts(self, stage: Stage) -> tuple[GateResult, ...]:
-        """What the gate had said of its partitions."""
+        """The gate's verdicts on its partitions."""
         found = self._restored(stage.id)
         return found.snapshot.verdicts if found else ()
 
     def made_by(self, stage: Stage) -> frozenset[str]:
-        """The code that made what it has of the stage and the run could take over."""
+        """The code that made the stage's data in the snapshot, as far as the run could take it over."""
         keys = (
             ComputeKey.parse(record.compute_key) for record in self._records(stage.id) if record.state.counts_as_done
         )
         return frozenset(key.code for key in keys if key)
 
     def kept(self, stage: Stage) -> tuple[PartitionRecord, ...]:
-        """The records of its partitions, with what they keep for later intervals."""
+        """The records of its partitions, with the state that they keep for later intervals."""
         found = self._restored(stage.id)
         return found.snapshot.partitions if found else ()
 
     def rescaled(self, pipeline: Pipeline, tied: frozenset[str] = frozenset()) -> Mapping[str, Rescaled]:
-        """Stages that are cut otherwise now, by name, as far as their data can be read: where rows were dealt by keys,
-        they can be dealt anew.
+        """Stages that are cut into another number of partitions now, by name, as far as their data can be read: rows
+        that were dealt by keys can be dealt anew.
         """
         found = {
             stage.name: self._rescaled(stage)
@@ -148,7 +148,9 @@ class BeginsWith:
         return sum(record.bytes for record in found.snapshot.partitions) if found else 0
 
     def positions(self, pipeline: Pipeline, settings: Settings) -> Mapping[str, RestoredPosition]:
-        """What incremental sources had taken, by the names of their stages; what lay in the lake lies in this one."""
+        """The positions of incremental sources, by the names of their stages; files that were in the snapshot's lake
+        are in this one.
+        """
         moved = Relocation(self.root, lake_root(settings.production.lake_uri))
         found = ((stage, self._restored(stage.id)) for stage in pipeline.stages if is_incremental(stage))
         return {
@@ -160,7 +162,7 @@ class BeginsWith:
         }
 
     def _taken_by_others(self, stage: Stage, settings: Settings) -> Mapping[str, PublishedPosition]:
-        """What other intervals had taken when it was made, if only another lake's chronicle can tell."""
+        """The positions of other intervals when it was made, if only the chronicle of another lake has them."""
         production = lake_root(settings.production.lake_uri)
         if self.root in (lake_root(settings.lake_uri), production):
             return {}
@@ -201,6 +203,6 @@ class BeginsWith:
 
 @lru_cache(maxsize=4)
 def _checkpoint(address: str) -> tuple[Checkpoint, str, str]:
-    """A checkpoint with the root of its lake, as it is and as it was. A manifest never changes."""
+    """A checkpoint with the present and the original root of its lake. A manifest never changes."""
     stored, number = StoredCheckpoints.holding(address)
     return stored.read_checkpoint(number), stored.lake, stored.read_manifest(number).lake

@@ -1,4 +1,4 @@
-"""What an attempt of a region is asked for, and what it answers."""
+"""What an attempt of a region is asked for, and what it returns."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from stagehold.plan.split.shares import share_of
 from stagehold.run.planning.planning import RunRequest
 from stagehold.spec.pipeline import Exchange, Pipeline
 
-SPECULATION = "speculation"  # how an owner's name ends when it helps with somebody else's share
+SPECULATION = "speculation"  # how an owner's name ends if it helps with another owner's share
 
 
 @dataclass(frozen=True)
 class RegionTask:
     """What one attempt is for: a region, or a ``share`` of its partitions.
 
-    ``owner`` names who may run it: two tries of one owner never run on purpose at once. ``only`` are partitions to heal
-    for another region, by stage; None for whatever the region needs. ``again`` says that the launcher tries again by
-    itself, and nobody asked for it. ``waits`` says that it holds back what goes on with the interval before until that
-    has run, so that this need not be asked yet. ``redact`` takes secrets out of what the attempt has to say before the
-    ledger keeps it.
+    ``owner`` names the owner of the attempt: two tries of one owner never run on purpose at once. ``only`` are
+    partitions to heal for another region, by stage; None for all that the region needs. ``again`` says that the
+    launcher tries again by itself, and nobody asked for it. ``waits`` says that the launcher holds back the next
+    interval until this one has run, so that this need not be checked yet. ``redact`` takes secrets out of the attempt's
+    messages before the ledger keeps them.
     """
 
     request: RunRequest
@@ -56,8 +56,8 @@ class RegionTask:
         return asked_for or (self.pipeline.stage(stage).output.fallback is not None and self._is_read(stage, partition))
 
     def _is_read(self, stage: str, partition: int | None) -> bool:
-        """Whether what is asked for is made from the partition, or from any for None, with nothing between that is of a
-        stored type.
+        """Whether the partitions to heal are made from this partition, or from any of the stage for None, with no
+        stored output in between.
         """
         for reader in self.pipeline.readers(stage):
             read = partition if reader.input(stage).exchange is Exchange.FORWARD else None
@@ -77,18 +77,18 @@ class RegionTask:
 
 
 def region_lease(pipeline: str, interval: str, region: str) -> str:
-    """Name of the lease without which nobody works on a region."""
+    """The name of the lease that is needed to work on a region."""
     return f"{pipeline}/{interval}/{region}"
 
 
 def lease_of(attempt: Attempt) -> str:
-    """Name of the lease that an attempt has while it works."""
+    """The name of the lease that an attempt has while it works."""
     return lease_name(region_lease(attempt.pipeline, attempt.interval, attempt.region), share_of(attempt))
 
 
 @dataclass(frozen=True)
 class RegionOutcome:
-    """What an attempt did; ``computed`` is 0 when everything was reused and no Spark session was opened.
+    """What an attempt did; ``computed`` is 0 if everything was reused and no Spark session was opened.
 
     Partitions computed ``along`` with others are in no table, and not among the ``computed``.
     """
