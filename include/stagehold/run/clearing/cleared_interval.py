@@ -1,4 +1,4 @@
-"""Where clearing happens: one interval of a pipeline, and the leases of those who could read or write there."""
+"""The place of clearing: one interval of a pipeline, and the leases of processes that could read or write there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAUNCHER = "gc"
 
 @dataclass(frozen=True)
 class Cleared:
-    """Something that went, or would: of a stage, or of what dead attempts of a region left; of the whole interval if
+    """Data that was deleted, or would be: of a stage, or files of dead attempts of a region; of the whole interval if
     ``stage`` is empty.
     """
 
@@ -37,7 +37,7 @@ class Cleared:
 
 
 class ClearedInterval:
-    """An interval to clear; ``request`` has the pipeline as its attempts have it."""
+    """An interval to clear; ``request`` has the pipeline in the form that its attempts have."""
 
     def __init__(self, request: RunRequest, workplace: Workplace) -> None:
         self.request, self.workplace = request, workplace
@@ -63,7 +63,7 @@ class ClearedInterval:
 
     @property
     def pin(self) -> Pin | None:
-        """What keeps its outputs now, if anything does."""
+        """The pin that keeps its outputs now, if there is one."""
         interval = self.request.interval
         return self.ledger.pins.holding(self.pipeline.name, [interval]).get(interval)
 
@@ -86,12 +86,12 @@ class ClearedInterval:
 
     @contextmanager
     def held(self, stages: Collection[str]) -> Iterator[Mapping[str, Heartbeat]]:
-        """Keep everybody else from computing or reading these stages inside the block. Gives the leases by stage, of
-        all whose regions are held.
+        """Keep all others from computing or reading these stages inside the block. Returns the leases by stage, of all
+        whose regions are held.
 
-        Nobody is waited for, and who comes meanwhile waits.
+        This waits for nobody; a process that comes meanwhile waits.
 
-        :raises LeaseHeld: somebody is at work.
+        :raises LeaseHeld: a process is at work.
         """
         with ExitStack() as stack:
             hearts: dict[str, Heartbeat] = {}
@@ -102,7 +102,7 @@ class ClearedInterval:
             yield hearts
 
     def task(self, region: Region) -> RegionTask:
-        """What is done to a region in the place of an attempt."""
+        """The task of a region, for work that is done in place of an attempt."""
         return RegionTask(self.request, region, owner=f"{LAUNCHER}/{self.request.run_id}", launcher=LAUNCHER)
 
     def _concerned(self, stages: Collection[str]) -> Iterator[Region]:

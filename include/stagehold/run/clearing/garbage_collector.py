@@ -1,4 +1,4 @@
-"""`stagehold gc`: goes through all that pipelines left in the lake, and deletes what nobody needs any more."""
+"""`stagehold gc`: goes through everything that pipelines left in the lake, and deletes what is no longer needed."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ReleasePolicy
 
-MAINTENANCE = "maintenance"  # the lease of who collects garbage
+MAINTENANCE = "maintenance"  # the lease of the process that collects garbage
 
 
 @dataclass(frozen=True)
 class KeptByPin:
-    """Outputs of an interval that `retain` lets go, and that stay since it is pinned."""
+    """Outputs of an interval that `retain` would let go, and that stay because the interval is pinned."""
 
     pipeline: str
     interval: str
@@ -58,8 +58,8 @@ class KeptByPin:
 
 @dataclass(frozen=True)
 class Collected:
-    """What went, or would, what ``kept`` its place, and what was passed over, each with its reason. ``archived`` are
-    runs that the lake keeps before the ledger forgets their history.
+    """What was deleted, or would be; what a pin ``kept``; and what was passed over, each with its reason. ``archived``
+    are runs that were written to the lake before the ledger forgets their history.
     """
 
     cleared: tuple[Cleared, ...]
@@ -75,21 +75,21 @@ class Collected:
 
 
 class Collector:
-    """``limits`` say when something must have been replaced to go; with ``dry_run`` nothing changes."""
+    """``limits`` say how long ago files must have been replaced to be deleted; with ``dry_run`` nothing changes."""
 
     def __init__(self, workplace: Workplace, limits: AgeLimits, dry_run: bool = False) -> None:
         self.workplace, self.limits, self.dry_run = workplace, limits, dry_run
 
     def collect(self, pipelines: Sequence[Pipeline]) -> Collected:
-        """Everything of these pipelines, and what the ledger remembers of any. Intervals that somebody works on are
-        passed over, and those of which nobody can say what is needed.
+        """Collect the garbage of these pipelines, and history of any pipeline in the ledger. Intervals that somebody
+        works on are passed over, and so are those for which nobody knows what is needed.
         """
         cleared, kept, passed_over = list[Cleared](), list[KeptByPin](), list[str]()
         places = tuple(self._places(pipelines))
         for place, due, pin in places:
             try:
                 kept.extend(_kept(place, pin) if pin else ())
-                cleared.extend(self._of_interval(place, due=due))  # whatever went before the error as well
+                cleared.extend(self._of_interval(place, due=due))  # this includes what was deleted before the error
             except StageholdError as error:
                 passed_over.append(f"{place}: {error}")
         ledger, settings = self.workplace.ledger, self.workplace.settings
@@ -114,7 +114,7 @@ class Collector:
         )
 
     def _places(self, pipelines: Sequence[Pipeline]) -> Iterator[tuple[ClearedInterval, bool, Pin | None]]:
-        """Every interval, whether its outputs are to be released, and what keeps them if they would be."""
+        """Every interval, whether its outputs are to be released, and the pin that keeps them if they would be."""
         for pipeline in pipelines:
             ledger = self.workplace.ledger
             runs = ledger.runs.newest_of_intervals(pipeline.name)
@@ -138,7 +138,9 @@ class Collector:
         yield from self._garbage(place)
 
     def _garbage(self, place: ClearedInterval) -> tuple[Cleared, ...]:
-        """Looked for first without a lease, so that nobody is held up where there is none."""
+        """The garbage of an interval. It is first looked for without a lease, so that nobody waits where there is
+        none.
+        """
         found = list(find_all_garbage(place, self.limits))
         if self.dry_run or not found:
             return tuple(cleared for garbage in found for cleared in garbage.cleared)
@@ -171,13 +173,15 @@ def _swept(sweep: RegionSweep) -> Cleared:
 def collect_garbage(
     pipelines: Sequence[Pipeline], older_than: datetime, settings: Settings, progress: Progress, *, dry_run: bool
 ) -> Collected:
-    """Collect garbage, one process at a time: whoever comes second is told who is at it.
+    """Collect garbage, one process at a time: a second one is told which process is at it.
 
-    :raises LeaseHeld: somebody else collects garbage here now.
+    :raises LeaseHeld: another process collects garbage here now.
     """
     with open_ledger(settings) as ledger:
         place = Workplace(ledger, settings, progress, SparkEngine(settings, progress), Faults(settings.home_path, ""))
-        holder = this_process(f"{MAINTENANCE} {uuid4().hex}")  # whoever died at it on this host holds nobody up
+        holder = this_process(
+            f"{MAINTENANCE} {uuid4().hex}"
+        )  # a process of this host that died while collecting does not stop others
         lease = ledger.leases.take(MAINTENANCE, None, str(holder), settings.lease_seconds, holder.may_seize)
         with kept_alive(lease, place):
             return Collector(place, AgeLimits(older_than), dry_run).collect(pipelines)

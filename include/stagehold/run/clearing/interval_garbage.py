@@ -1,4 +1,4 @@
-"""What of an interval nobody needs: files, whole tables and checkpoints; and what checkpoints still point to."""
+"""What is no longer needed of an interval: files, whole tables and checkpoints; and what checkpoints still point to."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class IntervalCheckpoints:
         self.place = place
 
     def pins(self) -> Pins | None:
-        """Files that checkpoints need, by the id of their stage. None while a checkpoint is being taken: nobody knows
-        yet what it points to.
+        """Files that checkpoints need, by the id of their stage. None while a checkpoint is being taken: what it points
+        to is not known yet.
 
         A checkpoint that is begun after this reads the ledger after this, too.
 
@@ -55,7 +55,7 @@ class IntervalCheckpoints:
         return (self._stored(record).read_checkpoint(record.number) for record in self.kept())
 
     def _savepoints(self) -> Iterator[Checkpoint]:
-        """The lake says which there are, so that a lost ledger costs none."""
+        """The savepoints, listed in the lake, so that the loss of a ledger loses none."""
         savepoints, own = Savepoints(self.place.workplace.settings.lake_uri), self.place
         for savepoint in savepoints.all():
             if (savepoint.pipeline, savepoint.interval, savepoint.root) == (
@@ -66,27 +66,27 @@ class IntervalCheckpoints:
                 yield savepoints.stored(savepoint).read_checkpoint(savepoint.number)
 
     def drop_all(self) -> tuple[Cleared, ...]:
-        """Delete those that are kept, since nobody will go on from them who has not begun to."""
+        """Delete the checkpoints that are kept: no run will go on from them that has not begun to."""
         return self.drop([record for record in self.kept() if not self._needed(record)])
 
     def kept(self) -> tuple[CheckpointRecord, ...]:
-        """Checkpoints that are the runs' own: a savepoint is its user's."""
+        """Checkpoints that belong to the runs: a savepoint belongs to its user."""
         return tuple(record for record in self._records() if record.kept and not record.savepoint)
 
     def _needed(self, record: CheckpointRecord) -> bool:
-        """Whether a run that goes on began with it and has not taken all of it over."""
+        """Whether a run that goes on began with it and has not taken over all of it."""
         address = self._stored(record).address(record.number)
         return bool(self.place.ledger.restores.needing(address))
 
     def replaced(self, older_than: datetime) -> tuple[CheckpointRecord, ...]:
-        """Checkpoints of runs that ended before that moment, which a newer run of the interval has replaced."""
+        """Checkpoints of runs that ended before that moment and that a newer run of the interval has replaced."""
         runs = self._runs()
         newest = max(runs.values(), key=lambda run: (run.started_at, run.run_id), default=None)
         over = {run.run_id for run in runs.values() if run != newest and _ended_before(run, older_than)}
         return tuple(record for record in self.kept() if record.run_id in over and not self._needed(record))
 
     def dead(self) -> tuple[CheckpointRecord, ...]:
-        """Checkpoints that count no more, and are still there: whoever was to delete them died."""
+        """Checkpoints that no longer count, and are still there: the process that was to delete them died."""
         named = {
             (savepoint.run_id, savepoint.number)
             for savepoint in Savepoints(self.place.workplace.settings.lake_uri).all()
@@ -98,14 +98,16 @@ class IntervalCheckpoints:
         return tuple(record for record in dead if record.number in there[record.run_id])
 
     def announced(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
-        """What `drop` would delete, about: without parts that others refer to, and with those that nothing does."""
+        """What `drop` would delete, about: without parts that others refer to, and with those that nothing refers
+        to.
+        """
         size = sum(record.bytes_written for record in records)
         return (self.place.cleared("", Why.CHECKPOINT, len(records), size),) if records else ()
 
     def drop(self, records: Sequence[CheckpointRecord]) -> tuple[Cleared, ...]:
-        """The rows first, so that nobody restores what is about to go.
+        """Delete the checkpoints. Their rows go first, so that no run restores a checkpoint that is about to go.
 
-        :raises LeaseHeld: somebody takes checkpoints of one of these runs.
+        :raises LeaseHeld: a process takes checkpoints of one of these runs.
         """
         if not records:
             return ()
@@ -137,8 +139,8 @@ class IntervalCheckpoints:
         return self.place.ledger.checkpoints.of_interval(self.place.pipeline.name, self.place.request.interval)
 
     def _is_being_taken(self, record: CheckpointRecord) -> bool:
-        """Whether somebody is taking the checkpoint. Nobody is if its taker died: whoever has lost the coordinator's
-        lease completes nothing.
+        """Whether a process is taking the checkpoint. If that process died, it is not: without the coordinator's lease
+        no checkpoint is completed.
         """
         if record.state is not CheckpointState.IN_PROGRESS:
             return False
@@ -150,7 +152,7 @@ class IntervalCheckpoints:
 
 
 def _facts(places: Collection[StoredCheckpoints]) -> tuple[int, int]:
-    """Number and bytes of all files."""
+    """Number and size of all files."""
     sizes = [size for place in places for size in place.sizes()]
     return len(sizes), sum(sizes)
 
@@ -159,12 +161,12 @@ def _ended_before(run: Run, moment: datetime) -> bool:
     return run.state in GLOBALLY_TERMINAL and (run.ended_at or run.started_at) < moment
 
 
-READERS_TIME = timedelta(days=1)  # whoever reads a version of a published table may have begun when it was the newest
+READERS_TIME = timedelta(days=1)  # a reader of a published table may have begun when its version was the newest
 
 
 class AgeLimits:
-    """The moments before which files must have been replaced to go: of tables that stages own, and of published ones,
-    whose readers have ``readers_time``.
+    """The moments before which files must have been replaced to be deleted: for tables that stages own, and for
+    published ones, whose readers have ``readers_time``.
     """
 
     def __init__(self, older_than: datetime, readers_time: timedelta = READERS_TIME) -> None:
@@ -172,7 +174,7 @@ class AgeLimits:
 
 
 class StageGarbage:
-    """What may go of one stage; with ``whole_table`` everything that is in its table's folder."""
+    """What may be deleted of one stage; with ``whole_table`` everything in its table's folder."""
 
     def __init__(
         self, place: ClearedInterval, stage: Stage, files: tuple[Garbage, ...], whole_table: bool = False
@@ -181,7 +183,7 @@ class StageGarbage:
 
     @property
     def cleared(self) -> tuple[Cleared, ...]:
-        """What there is to say of it, by reason."""
+        """The amounts by reason."""
         by_why = {why: [file for file in self.files if file.why is why] for why in Why}
         return tuple(
             self.place.cleared(self.stage.name, why, len(files), sum(file.bytes for file in files))
@@ -190,7 +192,7 @@ class StageGarbage:
         )
 
     def delete(self) -> None:
-        """A crash in the middle leaves some of it, for the next time."""
+        """Delete the files. A crash in the middle leaves some of them, for the next time."""
         uri = self.place.location(self.stage).uri
         files_at(uri).remove([file.path for file in self.files])
         if self.whole_table:
@@ -201,9 +203,9 @@ class StageGarbage:
 def delete_garbage(
     place: ClearedInterval, stages: Collection[str], hearts: Mapping[str, Heartbeat], limits: AgeLimits
 ) -> tuple[Cleared, ...]:
-    """Delete what may go of stages that are held; nothing while a checkpoint is being taken.
+    """Delete what may be deleted of stages that are held; nothing while a checkpoint is being taken.
 
-    :raises CheckpointCorrupt: nobody knows what a checkpoint needs.
+    :raises CheckpointCorrupt: what a checkpoint needs is unknown.
     """
     cleared: list[Cleared] = []
     for found in find_all_garbage(place, limits):
@@ -215,10 +217,10 @@ def delete_garbage(
 
 
 def find_all_garbage(place: ClearedInterval, limits: AgeLimits) -> Iterator[StageGarbage]:
-    """What may go of the interval now, stage by stage; nothing while a checkpoint is being taken. It is sure only of
-    stages that are held.
+    """What may be deleted of the interval now, stage by stage; nothing while a checkpoint is being taken. It is certain
+    only for stages that are held.
 
-    :raises CheckpointCorrupt: nobody knows what a checkpoint needs.
+    :raises CheckpointCorrupt: what a checkpoint needs is unknown.
     """
     pins = IntervalCheckpoints(place).pins()
     if pins is None:
@@ -244,7 +246,7 @@ def _find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, limits: AgeL
 
 
 def superseded_left(place: ClearedInterval, stage: Stage) -> bool:
-    """Whether files are still there that only records name which are not the newest."""
+    """Whether files are still there that only older records name."""
     history = place.ledger.partitions.history(place.cell(stage))
     newest = {record.partition: record for record in history}
     current = {file.path for record in newest.values() for file in record.all_files}
@@ -253,7 +255,7 @@ def superseded_left(place: ClearedInterval, stage: Stage) -> bool:
 
 
 def _nothing_left(history: Sequence[PartitionRecord], pinned: frozenset[str]) -> bool:
-    """Whether a table that a stage owns has only data that was released. Its log goes with it: the ledger remembers
+    """Whether a table that a stage owns has only released data. Its log is deleted with it: the ledger remembers
     epochs, and so does the chronicle.
     """
     newest = {record.partition: record for record in history}

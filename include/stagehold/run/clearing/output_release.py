@@ -37,7 +37,7 @@ from stagehold.run.planning.planning import IntervalView, RunRequest
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ReleasePolicy
 
-# At the end of a run; normally one has become too many. `stagehold gc` looks at all of them.
+# Intervals that the end of a run looks at; normally one is due. `stagehold gc` looks at all of them.
 LOOKED_AT = 3
 
 Choose = Callable[[Pipeline, Recorded], Sequence[PartitionRecord]]
@@ -46,9 +46,9 @@ log = logging.getLogger(__name__)
 
 
 def release_after_attempt(request: RunRequest, workplace: Workplace) -> None:
-    """Release what the end of an attempt, or of the run with it, leaves without need.
+    """Release outputs that are no longer needed at the end of an attempt, or of the run with it.
 
-    Fails nobody: what could not be released now is found again at the next end, or by `stagehold gc`.
+    Raises nothing: outputs that could not be released now are found again at the next end, or by `stagehold gc`.
     """
     try:
         for release in _due(request, workplace):
@@ -72,7 +72,8 @@ def _due(request: RunRequest, workplace: Workplace) -> Iterator[Release]:
 
 def intervals_over_now(pipeline: Pipeline, newest_runs: Sequence[Run], ledger: Ledger) -> Mapping[str, Pin | None]:
     """Intervals whose outputs `retain` lets go, each with the pin that keeps them all the same, if there is one; most
-    of them have no outputs any more. What is pinned takes its place among the others, so that they go as they would.
+    of them have no outputs any more. Pinned intervals are counted among the others, so that those go as they would
+    without pins.
     """
     sizes: dict[str, int] = defaultdict(int)
     if pipeline.retain.bytes is not None:
@@ -86,8 +87,8 @@ def intervals_over_now(pipeline: Pipeline, newest_runs: Sequence[Run], ledger: L
 
 
 def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:
-    """A reader has not finished while the run's plan says that it runs: what is healed for it would be released before
-    it gets there.
+    """The outputs to release at once. A reader has not finished while the run's plan says that it runs: outputs that
+    are healed for it would be released before it gets there.
     """
     place = ClearedInterval.of(request.pipeline, request.interval, workplace)
     finished = finished_partitions(place.pipeline, workplace.ledger.attempts.of_run(request.run_id))
@@ -104,12 +105,14 @@ def _release_at_once(request: RunRequest, workplace: Workplace) -> Release:
 
 
 def end_of(place: ClearedInterval) -> Release:
-    """The release of all that a finished run left for the time after it."""
+    """The release of everything that a finished run no longer needs."""
     return Release(place, released_at_end, with_checkpoints=True)
 
 
 class Release:
-    """What ``choose`` says, of one interval. Its checkpoints go as well if nobody will go on from them."""
+    """The release of what ``choose`` says, for one interval. Its checkpoints are deleted as well if no run will go on
+    from them.
+    """
 
     def __init__(self, place: ClearedInterval, choose: Choose, with_checkpoints: bool = False) -> None:
         self.place, self.choose, self.with_checkpoints = place, choose, with_checkpoints
@@ -119,7 +122,7 @@ class Release:
         return tuple(self.choose(self.place.pipeline, self.place.recorded()))
 
     def announced(self) -> tuple[Cleared, ...]:
-        """What `carry_out` would delete, but for what was superseded."""
+        """What `carry_out` would delete, without superseded files."""
         by_stage: dict[str, list[PartitionRecord]] = defaultdict(list)
         for record in self.chosen:
             by_stage[self._names[record.cell.stage]].append(record)
@@ -134,17 +137,17 @@ class Release:
         return self.place.cleared(stage, Why.RELEASED, files, size)
 
     def carry_out(self) -> tuple[Cleared, ...]:
-        """Gives what was deleted: nothing of an interval that is pinned. A crash between the ledger's word and the
-        deleting leaves files to `stagehold gc`.
+        """Release and delete; returns what was deleted, which is nothing for a pinned interval. A crash between the
+        ledger's records and the deletion leaves files to `stagehold gc`.
 
-        :raises LeaseHeld: somebody computes or reads what is to be released.
-        :raises CheckpointCorrupt: nobody knows what a checkpoint needs; it is released, and nothing of it is deleted.
+        :raises LeaseHeld: a process computes or reads what is to be released.
+        :raises CheckpointCorrupt: what a checkpoint needs is unknown; the outputs are released, and nothing is deleted.
         """
         stages = self._stages if self.place.pin is None else frozenset[str]()
         if not stages:
             return ()
         with self.place.held(stages) as hearts:
-            if self.place.pin is not None:  # since then
+            if self.place.pin is not None:  # it was pinned since then
                 return ()
             dropped = IntervalCheckpoints(self.place).drop_all() if self.with_checkpoints else ()
             released = self._record(hearts)
@@ -165,13 +168,13 @@ class Release:
 
     @property
     def _left(self) -> Iterator[str]:
-        """Stages of which something was released before this, while a checkpoint pointed to it or was being taken."""
+        """Stages of which something was released earlier, while a checkpoint pointed to it or was being taken."""
         for found in find_all_garbage(self.place, AgeLimits(datetime.now(UTC))):
             if any(file.why is Why.RELEASED for file in found.files):
                 yield found.stage.name
 
     def _record(self, hearts: Mapping[str, Heartbeat]) -> int:
-        """What it says now that nobody else can be at it."""
+        """Record the release by the plan as it is now that nobody else works there."""
         now = datetime.now(UTC)
         by_heart: dict[Heartbeat, list[PartitionRecord]] = defaultdict(list)
         for record in self.chosen:

@@ -1,4 +1,4 @@
-"""Sandboxes: which there are, what they read, and how one is thrown away."""
+"""Sandboxes: which there are, what they read, and how one is deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stagehold.settings import SANDBOX_NAME, Settings
 
 @dataclass(frozen=True)
 class Sandbox:
-    """What a sandbox has of its own; ``changed_at`` is None where nothing has been written yet."""
+    """What a sandbox has of its own; ``changed_at`` is None if nothing has been written yet."""
 
     name: str
     lake: str
@@ -27,14 +27,17 @@ class Sandbox:
 
 
 def require_production(settings: Settings) -> None:
-    """:raises ProductionMissing: these are a sandbox's, and there is no lake that it could read."""
+    """Check that there is a lake for a sandbox to read.
+
+    :raises ProductionMissing: these are the settings of a sandbox, and production has no lake.
+    """
     lake = settings.production.lake_uri
     if settings.sandbox and not files_at(lake).folders(""):
         raise ProductionMissing(settings.sandbox, lake)
 
 
 def sandboxes(settings: Settings) -> tuple[Sandbox, ...]:
-    """All of this home, by name."""
+    """All sandboxes of this home, by name."""
     production = settings.production
     names = {
         *files_at(production.sandboxes_uri).folders(""),
@@ -45,10 +48,10 @@ def sandboxes(settings: Settings) -> tuple[Sandbox, ...]:
 
 
 def remove_sandbox(name: str, settings: Settings) -> Sandbox:
-    """Delete its lake and its ledger, and nothing else. Who dies in the middle may do it again.
+    """Delete its lake and its ledger, and nothing else. If the process dies in the middle, it may be done again.
 
     :raises UnknownName: there is none of that name.
-    :raises LeaseHeld: somebody works in it. Who begins after that has nothing to go on with.
+    :raises LeaseHeld: somebody works in it. A run that begins after that finds nothing to go on with.
     """
     found = {sandbox.name: sandbox for sandbox in sandboxes(settings)}
     if name not in found:

@@ -1,5 +1,5 @@
-"""How two intervals of a pipeline differ, stage by stage. What is recorded is compared, and the footer of one file of
-each; no data is read.
+"""How two intervals of a pipeline differ, stage by stage. Records are compared, and the footer of one file of each
+stage; no data is read.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ TOLD_CAUSES = ("code", "settings", "environment", "params", "reads")
 
 @dataclass(frozen=True)
 class StageContents:
-    """What is on record of a stage in one interval. ``consumable`` of the ``partitions`` can be read; ``bytes`` are of
-    files that are named now, so none for what was released. A gate has ``judged`` so many and ``refused`` so many of
-    them, of which ``waived`` ones can be read all the same. Without a file to look into there are no ``columns``.
+    """The records of a stage in one interval. ``consumable`` of the ``partitions`` can be read; ``bytes`` are of files
+    that are named now, so none for released partitions. A gate has ``judged`` so many and ``refused`` so many of them,
+    of which ``waived`` ones can be read all the same. Without a file to look into there are no ``columns``.
     """
 
     partitions: int
@@ -39,7 +39,7 @@ class StageContents:
 
     @property
     def verdict(self) -> str:
-        """What its gate came to, in words; nothing if none has looked at it."""
+        """The gate's verdict, in words; None if no gate has judged it."""
         if not self.refused:
             return "passed" if self.judged else ""
         waived = f", {self.waived} waived" if self.waived else ""
@@ -48,7 +48,7 @@ class StageContents:
 
 @dataclass(frozen=True)
 class StageDifference:
-    """``equal`` partitions have the same rows in both. ``causes`` are what made them that is not the same: code,
+    """``equal`` partitions have the same rows in both. ``causes`` say what differs in how they were made: code,
     settings, environment, params.
     """
 
@@ -60,7 +60,7 @@ class StageDifference:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What changes about the columns from the one to the other, in words."""
+        """How the columns change from one to the other, in words."""
         one, other = self.one.columns, self.other.columns
         if not one or not other:
             return ()

@@ -1,4 +1,4 @@
-"""What is on record of each interval of a pipeline, as far as the ledger alone can tell it quickly."""
+"""How each interval of a pipeline stands, as far as the ledger alone can tell it quickly."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Standings = Mapping[str, Standing]  # by stage id, of all stages that are stored
 
 @dataclass(frozen=True)
 class KnownStage:
-    """What is on record of a stage in an interval: of its ``total`` partitions so many are ``consumable`` or, of an
-    inner stage, were ``released``. ``rows`` and ``seconds`` are those of all partitions on record, whether they can be
-    read or not.
+    """The records of a stage in an interval: of its ``total`` partitions so many are ``consumable`` or, for an inner
+    stage, were ``released``. ``rows`` and ``seconds`` are those of all partitions on record, whether they can be read
+    or not.
     """
 
     stage: str
@@ -35,7 +35,7 @@ class KnownStage:
 
 @dataclass(frozen=True)
 class KnownInterval:
-    """``run`` is the newest one; there is none in the ledger of what was taken over from elsewhere. ``pin`` keeps its
+    """``run`` is the newest run; data that was taken over from elsewhere has none in the ledger. ``pin`` keeps its
     outputs, if it is pinned.
     """
 
@@ -51,10 +51,10 @@ class KnownInterval:
 def standings(
     pipelines: Mapping[str, Pipeline], places: Collection[Place], ledger: Ledger
 ) -> Mapping[Place, Standings]:
-    """How the stages stand at each place, in three queries however many there are. Of what each pipeline declares now,
-    with the numbers of partitions that were decided for the interval.
+    """How the stages stand at each place, by three queries however many places there are. They count what each pipeline
+    declares now, with the numbers of partitions that were decided for the interval.
 
-    :param pipelines: those of the places, by name.
+    :param pipelines: pipelines of the places, by name.
     """
     decided = ledger.pipelines.decided(places)
     declared = {place: declared_stages(with_counts(pipelines[place[0]], decided.get(place, {}))) for place in places}
@@ -84,7 +84,7 @@ def standing_on_record(pipeline: str, interval: str, ledger: Ledger) -> Standing
 
 
 def known_intervals(pipeline: Pipeline, ledger: Ledger, limit: int | None) -> tuple[KnownInterval, ...]:
-    """The intervals on record; those that were worked on last come first."""
+    """The intervals on record, the last worked on first."""
     keys = ledger.partitions.intervals(pipeline.name, limit)
     figures, runs = ledger.partitions.figures(pipeline.name, keys), ledger.runs.newest_of_intervals(pipeline.name)
     newest = {run.interval: run for run in runs}

@@ -1,4 +1,4 @@
-"""Pins intervals, so that they keep their outputs whatever `retain` says, and lets them go again."""
+"""Pins intervals, so that they keep their outputs whatever `retain` says, and unpins them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHOWN = 10  # intervals that an error names
 
 
 def pin_intervals(pipeline: str, intervals: Sequence[str], who: str, why: str, ledger: Ledger) -> tuple[Pin, ...]:
-    """Pin intervals from now on; a release that is under way at this moment may still go on.
+    """Pin intervals from now on; a release that is under way at this moment may still finish.
 
     :raises UnknownName: nothing is on record of one of them, and none is pinned.
     """
@@ -26,8 +26,8 @@ def pin_intervals(pipeline: str, intervals: Sequence[str], who: str, why: str, l
 
 
 def unpin_intervals(pipeline: str, intervals: Sequence[str], who: str, why: str, ledger: Ledger) -> tuple[Pin, ...]:
-    """Take pins away. `stagehold gc` then releases what `retain` does not keep; runs that finish look at the newest
-    intervals alone.
+    """Unpin intervals. `stagehold gc` then releases what `retain` does not keep; runs that finish look only at the
+    newest intervals.
 
     :raises UnknownName: one of them is not pinned, and all stay as they are.
     """
@@ -39,7 +39,7 @@ def unpin_intervals(pipeline: str, intervals: Sequence[str], who: str, why: str,
 
 
 def released_before(pipeline: str, interval: str, ledger: Ledger) -> int:
-    """How many partitions a pin comes too late for."""
+    """How many partitions had been released before the pin."""
     counts = ledger.partitions.counts(pipeline, interval).values()
     return sum(states.get(PartitionState.RELEASED, 0) for states in counts)
 

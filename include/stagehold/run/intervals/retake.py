@@ -44,7 +44,7 @@ class Retake:
     def lease(self, ledger: Ledger, settings: Settings) -> Iterator[None]:
         """Hold the region's lease, so that no attempt works on the interval meanwhile.
 
-        :raises LeaseHeld: one does.
+        :raises LeaseHeld: an attempt does.
         """
         region = next(region for region in stage_regions(self.pipeline) if self.stage.name in region.stages)
         name, holder = (
@@ -102,7 +102,7 @@ def _refuse_other_sources(wanted: Retake) -> None:
 
 
 def made_from(wanted: Retake, ledger: Ledger) -> tuple[str, ...]:
-    """What was published of all that is made from what the interval took."""
+    """What was published of the data made from what the interval took."""
     names = descendants(wanted.pipeline, wanted.stage.name)
     stages = [stage for stage in wanted.pipeline.stages if stage.name in names]
     return published_of(wanted.pipeline.name, stages, wanted.interval, ledger)
@@ -135,7 +135,7 @@ class TableRetake:
 
     @property
     def left_out(self) -> str | None:
-        """What of the versions that it had taken nobody takes any more."""
+        """The versions that it had taken and that no interval takes any more."""
         first, last = self.before.first, min(self.after.first - 1, self.before.version)
         return f"versions {first} to {last}" if first <= last else None
 
@@ -143,7 +143,8 @@ class TableRetake:
 def retake_table(
     wanted: Retake, from_version: int, ledger: Ledger, settings: Settings, *, dry_run: bool
 ) -> TableRetake:
-    """All that the table has now of what its versions from ``from_version`` on brought, but what others published.
+    """Take everything that the table has now of its versions from ``from_version`` on, without what other intervals
+    published.
 
     Leases of all intervals whose positions change are held meanwhile.
 
@@ -199,7 +200,7 @@ def _claims(wanted: Retake, taken: Mapping[str, Position], ledger: Ledger) -> tu
 def _chosen(
     wanted: Retake, from_version: int, uri: str, table: TableFiles, claims: tuple[TakenByOther, ...]
 ) -> tuple[tuple[SourceFile, ...], tuple[str, ...]]:
-    """The files to take, as they are called from the table, and who gives up what it had taken."""
+    """The files to take, with paths below the table, and the intervals that give up what they had taken."""
     begin = commit_versions(uri)[0]
     if from_version > table.version or 0 < from_version < begin:
         known = f"0, or {max(begin, 1)} to {table.version}"

@@ -1,5 +1,5 @@
 """What each run of a pipeline did about each stage: what it computed, healed, judged, reused or found released, what is
-blocked or missing since, and the time that was spent and spared. It reads the ledger alone, in a few queries for each
+blocked or missing since, and the time that was spent and saved. It reads the ledger alone, by a few queries for each
 page however many stages and partitions there are.
 """
 
@@ -21,7 +21,7 @@ from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lost_attempts import Loss, region_losses, works
 from stagehold.spec.pipeline import Pipeline, Stage
 
-MOST_LOOKED_AT = 400  # runs for one page, however few of them are like what is asked for
+MOST_LOOKED_AT = 400  # runs for one page, however few of them match
 MOST_LEASES = 10_000
 NOTHING = OwnWork(0, 0, 0, 0, 0.0, 0.0)
 _KEPT_BACK = {
@@ -33,10 +33,10 @@ _KEPT_BACK = {
 
 @dataclass(frozen=True)
 class StageSquare:
-    """What a run did about a stage, by its name. ``counts`` are partitions by what became of them: one that was healed
-    counts as computed, too, and one may be both computed and blocked. ``attempts`` are those of its region. ``seconds``
-    is the work of this run, ``spared`` that of what it took as earlier runs had left it. ``lost`` says who noticed, and
-    when, that its last attempt was lost.
+    """What a run did about a stage, by its name. ``counts`` are partitions by outcome: a healed partition counts as
+    computed, too, and one may be both computed and blocked. ``attempts`` are those of its region. ``seconds`` is the
+    work of this run, ``spared`` the work of earlier runs that it reused. ``lost`` says who noticed, and when, that its
+    last attempt was lost.
     """
 
     stage: str
@@ -67,8 +67,8 @@ class RunLine:
 
 @dataclass(frozen=True)
 class RunsAsked:
-    """Which runs somebody asks for: the last of them, or those that began before one. ``outcome`` is one that a stage,
-    or that ``stage``, has to have; ``reaches`` says which intervals are meant. ``most`` runs are looked at for a page.
+    """The runs that a caller asks for: the last ones, or those that began before one. A stage, or ``stage``, has to
+    have the ``outcome``; ``reaches`` says which intervals are meant. At most ``most`` runs are looked at for a page.
     """
 
     limit: int
@@ -87,7 +87,7 @@ class RunsAsked:
 
 @dataclass(frozen=True)
 class RunMatrix:
-    """Runs, the last first; those behind ``following`` come next. ``looked_at`` were looked at for them."""
+    """Runs, the last first; those behind ``following`` come next. ``looked_at`` runs were looked at for them."""
 
     lines: tuple[RunLine, ...]
     following: str | None
@@ -95,7 +95,9 @@ class RunMatrix:
 
 
 def run_matrix(pipeline: Pipeline, ledger: Ledger, asked: RunsAsked, goes_on: Callable[[Run], bool]) -> RunMatrix:
-    """:param goes_on: whether a run is at work.
+    """The matrix of the runs that are asked for.
+
+    :param goes_on: whether a run is at work.
     :raises UnknownName: the pipeline has no such stage, or the ledger no such run.
     """
     names = [stage.name for stage in pipeline.stages]
@@ -132,7 +134,7 @@ def _run_named(run_id: str | None, pipeline: Pipeline, ledger: Ledger) -> Run | 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the ledger has of some runs, by run and stage id or region."""
+    """The ledger's facts about some runs, by run and stage id or region."""
 
     pipeline: Pipeline
     work: Mapping[StageOfRun, OwnWork]

@@ -1,4 +1,4 @@
-"""What gates said of an interval, as it goes onto pages of Great Expectations."""
+"""The verdicts on an interval as pages of Great Expectations."""
 
 from __future__ import annotations
 
