@@ -1,7 +1,7 @@
 """Looks at what stage functions built before anything is computed, and says what may come out different next time.
 
-It is read from the message of a plan that would be sent. The server is asked for one thing only: the types of what is
-added up, by one call per place where that is done.
+It reads the message of a plan that would be sent. The server is asked for one thing only: the types of summed columns,
+by one call for each place where a sum is made.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageFinding:
-    """Something found in one stage; ``refused`` by its spec, or else only told."""
+    """A finding in one stage. It is ``refused`` if the stage's spec forbids it; otherwise it is only reported."""
 
     stage: str
     finding: Finding
@@ -52,10 +52,10 @@ class StageFinding:
 def inspect(
     frames: Frames, stage: Stage, reading: Reading, partition: int, schema: StructType
 ) -> tuple[StageFinding, ...]:
-    """What was found in ``stage``, which ``frames`` has checked, and in the stages whose output flows into it.
+    """The findings in ``stage``, which ``frames`` has checked, and in the stages whose output flows into it.
 
-    ``schema`` is that of the output: where nothing in it is floating-point, it does not matter how such numbers were
-    added.
+    ``schema`` is that of the output: if no column is floating-point, the order in which such numbers were added does
+    not matter.
     """
     policy_of = {stage.name: reading.pipeline.determinism_of(stage) for stage in reading.pipeline.stages}
     if policy_of[stage.name] is DeterminismPolicy.OFF:
@@ -72,7 +72,7 @@ def inspect(
 def _found(reading: Reading, name: str, calls: Sequence[StageCall], *, floating: bool) -> Iterator[Finding]:
     first, *others = calls
     shown = read_plan(first.planned, first.inputs)
-    # What a call had in force while its frame was computed, the server can no longer tell types by.
+    # If a call had settings in force while its frame was computed, the server can no longer tell its types.
     facts = with_types(first.planned, shown) if floating and not first.at_once else shown.facts
     again = read_plan(others[0].planned, others[0].inputs).facts if others else facts
     job = reading.pipeline.stage(name).job
@@ -81,7 +81,7 @@ def _found(reading: Reading, name: str, calls: Sequence[StageCall], *, floating:
 
 
 def _has_floating(kind: DataType) -> bool:
-    """Whether a type is floating-point or holds such a thing."""
+    """Whether a type is floating-point or contains such a type."""
     text = kind.simpleString()
     return "double" in text or "float" in text
 
@@ -90,8 +90,8 @@ DRAWS = frozenset(name for name, rule in RULES.items() if rule.kind is Kind.RAND
 
 
 class PlanReading:
-    """Everything read of one frame. ``inputs`` are the plans below which other stages begin. ``added`` is what is added
-    up: the number of its use, the expression, and the relation whose columns that is made of.
+    """Everything read of one frame. ``inputs`` are the plans below which other stages begin. ``added`` are the sums:
+    the number of its use, the expression, and the relation whose columns it is made of.
     """
 
     def __init__(self, inputs: frozenset[int]) -> None:
@@ -170,14 +170,14 @@ class PlanReading:
 
 
 def read_plan(frame: DataFrame, inputs: Collection[DataFrame]) -> PlanReading:
-    """Operations of ``frame`` above its ``inputs``, whose own plans are other stages' business."""
+    """Operations of ``frame`` above its ``inputs``; the plans of the inputs belong to other stages."""
     reading = PlanReading(plan_ids(inputs))
     reading.relation(plan_message(frame))
     return reading
 
 
 def with_types(frame: DataFrame, reading: PlanReading) -> PlanFacts:
-    """The facts of a plan with what is known of the types of what is added up."""
+    """The facts of a plan with the types of what is added up."""
     uses = list(reading.uses)
     for use, expression, relation in reading.added:
         floating = uses[use].floating or _is_floating(frame, expression, relation)
@@ -204,5 +204,5 @@ def _order_of(relation: Any, inputs: Collection[int]) -> Order:
 
 
 def _literal(argument: Any) -> str:
-    """A constant argument in text; empty for any other."""
+    """A constant argument as text; empty for any other argument."""
     return str(argument.literal).strip() if argument.WhichOneof("expr_type") == "literal" else ""

@@ -1,8 +1,9 @@
 """Turns partitions to compute into one Spark frame: reads inputs, calls stage functions, marks each row's partition.
 
-A function is given just the rows of the partitions it computes: one partition's for source splits and `forward` inputs,
-the wave's key groups for `keyed` ones, everything for `broadcast` and `gather`. One that makes its rows one by one is
-given many partitions' at once: it makes the same of them, and one scan of 16 files takes a third of the time of 16.
+A function gets only the rows of the partitions that it computes: one partition's for source splits and `forward`
+inputs, the wave's key groups for `keyed` ones, everything for `broadcast` and `gather`. A function that makes its rows
+one by one gets those of many partitions at once: it makes the same of them, and one scan of 16 files takes a third of
+the time of 16 scans.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ MARK = f"{PARTITION}_mark"
 class FrameBuilder:
     """Builds the frames of one plan's stages, in one Spark session.
 
-    Asking Spark Connect for a frame's columns is a call to the server that plans the whole frame, so it is done once
-    per stage, by `check`; never per partition, wave or input.
+    Asking Spark Connect for a frame's columns is a call to the server that plans the whole frame. So it is done once
+    per stage, by `check`, and never per partition, wave or input.
 
-    ``isolations`` say of each keyed stage that was called so far whether a wave's partitions may share a call.
+    ``isolations`` say for each keyed stage that was called so far whether a wave's partitions may share a call.
     """
 
     def __init__(self, spark: SparkSession, reading: Reading, intermediates: Intermediates) -> None:
@@ -54,7 +55,9 @@ class FrameBuilder:
         self._spark, self._reading, self._intermediates = spark, reading, intermediates
         self._caller = StageCaller(spark, reading.pipeline, reading.project)
         self._inputs = StageInputs(spark, reading, self._fused, self._columns_of)
-        self._calls: dict[str, list[StageCall]] = {}  # of each function the first, and the second if it was the same
+        self._calls: dict[
+            str, list[StageCall]
+        ] = {}  # the first call of each function, and the second if its partition was the same
         self._schemas: dict[str, StructType] = {}
         self._keys: dict[str, Sequence[Key]] = {}
         self._after: dict[tuple[str, int], Mapping[str, DataFrame]] = {}  # state, by the last call of each partition
@@ -67,7 +70,7 @@ class FrameBuilder:
         """Give the session the settings that ``stage`` declares, inside the block; the stage's frames are made and
         computed there.
 
-        Rows that Spark keeps for frames which nobody has any more are dropped afterwards.
+        Rows that Spark keeps for frames which nobody uses any more are dropped afterwards.
         """
         self._in_force = self._reading.pipeline.spark_of(stage)
         try:
@@ -75,7 +78,7 @@ class FrameBuilder:
                 yield
         finally:
             self._in_force = {}
-            if not self._ready:  # whose plans may need it
+            if not self._ready:  # plans of ready calls may need the kept rows
                 watch_of(self._spark, self._reading.project).forget_kept()
 
     @property
@@ -132,7 +135,9 @@ class FrameBuilder:
                 refuse_unlike_keys(stage.name, [*self._keys[stage.name], own])
 
     def _schema(self, stage: Stage, call: StageCall, partition: int) -> StructType:
-        """The columns of the function's frame, and on the way whether Spark can tell the file of each of its rows."""
+        """The columns of the function's frame. It also finds out whether Spark can tell the file of each of its
+        rows.
+        """
         from pyspark.errors import AnalysisException
         from pyspark.sql.types import StructType
 
@@ -147,15 +152,15 @@ class FrameBuilder:
         return StructType([field for field in fields if field.name != MARK])
 
     def _output_schema(self, stage: Stage, schema: StructType) -> StructType:
-        """What `output` adds to the columns of the stage's function, in its order."""
+        """The columns that `output` adds to those of the stage's function, in its order."""
         from pyspark.sql.types import IntegerType, StructType
 
         added = (*(() if stage.per_wave and not is_keyed(stage) else (PARTITION,)), *self.group_columns(stage))
         return reduce(lambda grown, name: grown.add(name, IntegerType()), added, StructType(schema.fields))
 
     def call_again(self, stage: Stage, partition: int) -> Mapping[str, Sequence[StageCall]]:
-        """The first two calls of every function that takes part in making this partition, both of them for it:
-        what a function draws by itself only shows in a second plan.
+        """The first two calls of every function that takes part in making this partition, both for this partition:
+        random choices of a function only show in a second plan.
         """
         self._computed(stage, (partition,))
         for name, calls in self._calls.items():
@@ -164,7 +169,9 @@ class FrameBuilder:
         return self._calls
 
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
-        """The stage's output for ``partitions``, with `_partition` and the group columns its keyed readers prune by."""
+        """The stage's output for ``partitions``, with `_partition` and the group columns by which its keyed readers
+        prune.
+        """
         dealt = tuple(partition for partition in partitions if partition in self._dealt_anew(stage))
         called = tuple(partition for partition in partitions if partition not in dealt)
         frames = [self._dealing(stage).rows(dealt)] if dealt else []
@@ -179,7 +186,7 @@ class FrameBuilder:
         return frame.withColumns(groups) if groups else frame
 
     def kept(self, stage: Stage, shape: StateShape, partitions: tuple[int, ...]) -> DataFrame:
-        """What the stage keeps under one name, by the calls that made `output` for these partitions."""
+        """The state that the stage keeps under one name, from the calls that made `output` for these partitions."""
         dealt = self._dealt_anew(stage)
         frames = [
             (
@@ -203,9 +210,9 @@ class FrameBuilder:
         return Dealing(self._spark, stage, self._reading.rescaled[stage.name])
 
     def is_arranged(self, stage: Stage) -> bool:
-        """True when each partition's rows come out of one Spark task, so that no shuffle is needed to write one file.
+        """Whether each partition's rows come out of one Spark task, so that no shuffle is needed to write one file.
 
-        Not where that task would have to compute everything which that partition needs of an output that is not stored.
+        False if that task would have to compute everything which the partition needs of an output that is not stored.
         """
         return not (is_keyed(stage) or stage.per_wave) and is_divisible(stage, self._reading.pipeline)
 
@@ -216,7 +223,7 @@ class FrameBuilder:
         )
 
     def _keyed_readers(self, stage: Stage) -> list[tuple[Stage, Input]]:
-        """Readers to prepare for; a published table is the users' and gets no columns of ours."""
+        """Readers to prepare for; a published table belongs to the users and gets no columns of ours."""
         if stage.output.table is not None:
             return []
         edges = ((reader, reader.input(stage.name)) for reader in self._reading.pipeline.readers(stage.name))
@@ -234,8 +241,8 @@ class FrameBuilder:
         return self._one_by_one(stage, partitions)
 
     def _keyed(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
-        """Rows by their keys; one call for each partition,
-        unless the plan shows that several make the same of their rows.
+        """Rows by their keys; one call for each partition, unless the plan shows that several make the same of their
+        rows.
         """
         from pyspark.sql import functions as F
 
@@ -257,8 +264,8 @@ class FrameBuilder:
         )
 
     def _isolation(self, stage: Stage, partition: int) -> Isolation:
-        """Found once for each keyed stage, from the first call of its function,
-        and whether its key may meet those of its inputs.
+        """The isolation of a keyed stage, found once from the first call of its function; and whether its key may meet
+        those of its inputs.
         """
         if stage.name not in self.isolations:
             if stage.name not in self._calls:
@@ -287,8 +294,8 @@ class FrameBuilder:
         return self._one_by_one(stage, partitions) if together is None else together
 
     def _together(self, stage: Stage, partitions: tuple[int, ...], column: str) -> DataFrame | None:
-        """The function's rows for all ``partitions``, with each row's partition;
-        None if that cannot be told after one call.
+        """The function's rows for all ``partitions``, with each row's partition; None if that cannot be told after one
+        call.
         """
         read = self._inputs.in_one_scan(stage, partitions)
         if read is None:
@@ -302,7 +309,7 @@ class FrameBuilder:
         return call.frame.withColumn(column, partition)
 
     def _columns_of(self, stage: Stage, frame: DataFrame) -> StructType:
-        """The columns of a stage's frame, asked for once: all its frames have the same."""
+        """The columns of a stage's frame. They are asked for once: all its frames have the same."""
         if stage.name not in self._schemas:
             self._schemas[stage.name] = frame.schema
         return self._schemas[stage.name]
@@ -340,8 +347,8 @@ class FrameBuilder:
         return self._kept(producer, tuple(sorted(needed.union(wanted)))).where(F.col(PARTITION).isin(*wanted))
 
     def _reads_again(self, reader: Stage, edge: Input) -> bool:
-        """Whether each call of the reader's function reads the same rows, and one plan would hold what makes them as
-        often as it is called.
+        """Whether each call of the reader's function reads the same rows, so that one plan would compute them as often
+        as the function is called.
         """
         isolation = self.isolations.get(reader.name)
         apart = not isolation.together if isolation else reader.name in self._schemas and not is_keyed(reader)

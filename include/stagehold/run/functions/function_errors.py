@@ -1,7 +1,7 @@
-"""Says what of a stage failed and on which line its author wrote it; Java's and Python's whole story is kept beside
-that.
+"""Says what failed in a stage, and on which line of its author's code; the whole traces of Java and Python are kept
+beside that.
 
-Errors that speak of the server, the session or Stagehold itself pass as they are.
+Errors about the server, the session or Stagehold itself pass unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIBRARY = Path(__file__).parents[2]
 CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
 CALLED_FROM = re.compile(r"^\S+ was called from\n(?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (?P<text>\[[A-Z0-9_.]+\] .*)$", re.MULTILINE)
-# What Spark Connect lacks, by the name that pyspark's error gives it, and what does the same there.
+# Things that Spark Connect lacks, by their names in pyspark's errors, and what does the same there.
 LACKS = "functions run in Spark Connect, which has no {lacking}; {instead}"
 RDD = LACKS.format(
     lacking="RDDs",
@@ -57,12 +57,12 @@ RAGGED = (
 SAID_OTHERWISE = {"CANNOT_INFER_EMPTY_SCHEMA": NO_ROWS, "NUM_COLUMNS_MISMATCH": RAGGED}
 NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
 IN_SQL = re.compile(r"\bline (?P<line>\d+),? pos \d+")
-LONGEST = 400  # letters of one error in a text for people; the trace has them all
+LONGEST = 400  # characters of one error in a text for people; the trace has all
 
 
 @contextmanager
 def reporting_code(stage: Stage, project: Path, partitions: Callable[[], Sequence[int]] = tuple) -> Iterator[None]:
-    """Errors of the project's own code, in the block, come out as FunctionFailed. ``partitions`` is asked only then.
+    """Turn errors of the project's own code in the block into FunctionFailed. ``partitions`` is called only then.
 
     :raises StrayKey: the code asked Spark for an answer about rows of which one has another partition's key.
     """
@@ -79,10 +79,10 @@ def reporting_code(stage: Stage, project: Path, partitions: Callable[[], Sequenc
 
 @contextmanager
 def reporting_queries(stage: Stage, partitions: Sequence[int], project: Path) -> Iterator[None]:
-    """Spark's errors about what the stage asked it for, in the block, come out as StageFailed; of Python workers as
+    """Turn Spark's errors about the stage's queries in the block into StageFailed; those of Python workers into
     FunctionFailed.
 
-    :raises StrayKey: what Spark was told to raise about a row with another partition's key.
+    :raises StrayKey: the error that Spark was told to raise about a row with another partition's key.
     """
     from pyspark.errors import PySparkException
 
@@ -130,7 +130,9 @@ def _problem(error: Exception) -> str:
 
 
 def _lacking(error: PySparkException) -> str | None:
-    """What to use instead of what Spark Connect has not, where pyspark only says not to use Spark Connect."""
+    """What to use instead of something that Spark Connect lacks, if pyspark's error only says not to use Spark
+    Connect.
+    """
     condition, named = error.getCondition(), error.getMessageParameters() or {}
     if condition == "JVM_ATTRIBUTE_NOT_SUPPORTED":
         name = named.get("attr_name", "")
@@ -146,7 +148,7 @@ def _one_line(text: str) -> str:
 
 
 def _place(stage: Stage, project: Path, error: Exception) -> str:
-    """The innermost line of the project's own code that the error leads to; else where the stage's function begins."""
+    """The innermost line of the project's own code in the trace; else the place where the stage's function begins."""
     for frame in reversed((*_driver_frames(error), *_call_sites(error), *_worker_frames(error))):
         file = _in_project(frame.file, project)
         if file is not None:
@@ -183,7 +185,9 @@ def _stack(error: PySparkException) -> str:
 
 
 def _in_project(file: str, project: Path) -> str | None:
-    """The file as its author knows it; None for a library's. What was sent to a worker lies in an archive there."""
+    """The file as its author knows it; None for a library's file. Code that was sent to a worker lies in an archive
+    there.
+    """
     path = Path(file.rpartition(".zip/")[2])
     path = path if path.is_absolute() else project / path
     foreign = "site-packages" in path.parts or path.is_relative_to(LIBRARY) or not path.is_relative_to(project)
@@ -191,7 +195,7 @@ def _in_project(file: str, project: Path) -> str | None:
 
 
 def _function_place(stage: Stage, project: Path, error: Exception) -> str:
-    """Where the stage's function begins; of a query the line that Spark names."""
+    """Where the stage's function begins; for a query, the line that Spark names."""
     module, _, name = stage.job.partition(":")
     found = load_module(module, project)
     if is_sql(module):

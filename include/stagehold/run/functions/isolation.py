@@ -1,5 +1,5 @@
-"""Finds out whether the partitions of a keyed stage may share one call of its function,
-and keeps rows where they belong.
+"""Finds out whether the partitions of a keyed stage may share one call of its function, and checks that rows stay in
+their partitions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # that see rows in batches, whose bounds nobody chose, are left out.
 ROW_OR_GROUP = frozenset({100, 101, 201, 202, 203, 206, 209, 210, 215, 216, 217, 252, 253, 254})
 WITH_SQL = (("SQL", "query"), ("ExpressionString", "expression"))  # messages and their fields
-# Relations, and pyspark's words for them, of which Spark reads rows to know their columns.
+# Relations, and pyspark's names for them, whose rows Spark has to read to know their columns.
 LEARNT_FROM_ROWS = {"StatCrosstab": "crosstab", "Transpose": "transpose", "Parse": "read.json of a frame of texts"}
 QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`""", re.DOTALL)
 STRAY = "[STAGEHOLD_STRAY_KEY] "
@@ -36,13 +36,13 @@ RAISED = "USER_RAISED_EXCEPTION"
 
 
 def marked(frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    """The frames under aliases by which the analysed plan shows where they begin, and with their columns listed."""
+    """The frames under aliases, with their columns listed, so that the analysed plan shows where they begin."""
     return {name: frame.select("*").alias(mark(place)) for place, (name, frame) in enumerate(frames.items())}
 
 
 def given_input(edge: Input, keys: Sequence[Key]) -> GivenInput:
-    """What a plan does not tell of an input. ``keys`` are those of all keyed inputs,
-    one for each schema that was written.
+    """Facts about an input that are not in a plan. ``keys`` are those of all keyed inputs, one for each schema that was
+    written.
     """
     if edge.exchange is not Exchange.KEYED:
         return GivenInput(edge.stage, () if edge.exchange is Exchange.FORWARD else None)
@@ -53,10 +53,11 @@ def given_input(edge: Input, keys: Sequence[Key]) -> GivenInput:
 
 
 def judged(stage: Stage, call: StageCall, given: Sequence[GivenInput], columns: Sequence[str]) -> Isolation:
-    """What the analysed plan of the function's frame with these ``columns`` says, and what the function did beside.
+    """The isolation that follows from the analysed plan of the function's frame with these ``columns``, and from what
+    the function did beside it.
 
     :raises KeyMayBeNull: rows of the output would have no key, so that they belong to none of the partitions that make
-    them.
+        them.
     """
     texts = _Texts.of(call.frame, call.inputs)
     found = isolation_of(explained(call.frame), given, stage.key, columns, texts.functions)
@@ -71,10 +72,10 @@ def judged(stage: Stage, call: StageCall, given: Sequence[GivenInput], columns: 
 
 
 def require_own_keys(stage: Stage, partition: int, belongs: Column, key: Sequence[str]) -> Column:
-    """True for rows whose ``key`` belongs to the partition that is computed; Spark fails at the first other one.
+    """True for rows whose ``key`` belongs to the partition that is computed; Spark fails at the first other row.
 
-    It hangs on where a row stands, so that Spark asks it of the rows that come out, and neither of any that are dropped
-    on the way nor of those that they are joined with. A comparison of `rand` does not do: Spark (4.2) knows its bounds.
+    The condition depends on the place of a row, so that Spark evaluates it for the rows that come out, and not for rows
+    that are dropped on the way or joined with them. A comparison of `rand` does not work: Spark (4.2) knows its bounds.
     """
     from pyspark.sql import functions as F
 
@@ -91,7 +92,7 @@ def require_own_keys(stage: Stage, partition: int, belongs: Column, key: Sequenc
 
 @contextmanager
 def reporting_stray_keys() -> Iterator[None]:
-    """Turns what `require_own_keys` makes Spark raise into an error that says what to do.
+    """Turn the error that `require_own_keys` makes Spark raise into one that says what to do.
 
     :raises StrayKey: a row has a key of another partition.
     """
@@ -109,15 +110,15 @@ def reporting_stray_keys() -> Iterator[None]:
 
 
 class _Texts:
-    """What is in a frame's unsent plan above its inputs:
-    Python functions, and whether all names and literals are plain.
+    """The contents of a frame's unsent plan above its inputs: Python functions, and whether all names and literals are
+    plain.
     """
 
     def __init__(self, inputs: frozenset[int]) -> None:
         self.inputs, self.plain = inputs, True
         self.allowed: set[str] = set()
         self.refused: set[str] = set()
-        self.of_rows: list[str] = []  # what has columns that follow from rows, which Spark reads when it plans
+        self.of_rows: list[str] = []  # relations whose columns follow from rows, which Spark reads when it plans
 
     @staticmethod
     def of(frame: DataFrame, inputs: Collection[DataFrame]) -> _Texts:

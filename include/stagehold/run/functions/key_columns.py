@@ -1,8 +1,8 @@
-"""Key groups as a Spark expression, and the types of key columns, which say whether they may be grouped like that.
+"""Key groups as a Spark expression, and the types of key columns, which decide whether they may be grouped like that.
 
 A key is hashed in its canonical form, which equal keys share whatever the types of their columns: numbers are doubles,
-since that is what Spark compares most pairs of them as; strings lose the spaces at their ends, with which Spark pads
-`char` columns. That unlike keys share a form, too, as two large whole numbers do, only puts them into one group.
+since Spark compares most pairs of numbers as doubles; strings lose the spaces at their ends, with which Spark pads
+`char` columns. Different keys may share a form, as two large whole numbers do; that only puts them into one group.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _merged(ranges: Sequence[range]) -> list[tuple[int, int]]:
 def key_of(stage: str, key: Sequence[str], schema: StructType) -> Key:
     """The columns of a key in the output of ``stage``.
 
-    :raises StageContractBroken: one of them is not there.
+    :raises StageContractBroken: a column is missing.
     """
     columns = schema.fieldNames()
     absent = [column for column in dict.fromkeys(key) if column not in columns]
@@ -88,7 +88,7 @@ def refuse_unlike_keys(stage: str, keys: Sequence[Key]) -> None:
 
 
 def key_type(kind: DataType) -> KeyType:
-    """A column's type as far as the equality of keys depends on it."""
+    """A column's type, as far as the equality of keys depends on it."""
     from pyspark.sql import types as T
 
     text = kind.simpleString()
@@ -117,9 +117,9 @@ def _kind_of_string(kind: DataType) -> KeyKind:
 
 
 def _canonical(column: Column, kind: DataType) -> Column:
-    """The form of a value that all values equal to it have.
+    """The form that all values equal to this one have.
 
-    Hashing sees to zeros, NaN and intervals by itself, and skips NULL.
+    Hashing itself takes care of zeros, NaN and intervals, and skips NULL.
     """
     from pyspark.sql import functions as F
     from pyspark.sql import types as T

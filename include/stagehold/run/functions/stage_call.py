@@ -1,4 +1,4 @@
-"""Calls a stage's function, and keeps an eye on what it does beside making a plan."""
+"""Calls a stage's function, and observes what it does beside making a plan."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageCall:
-    """A call of a stage's function: what it was given, what it returned, and what it did meanwhile.
+    """A call of a stage's function: its arguments, its result, and what it did meanwhile.
 
-    ``planned`` is the frame as the function planned it, and ``frame`` what is read of it: its rows, if they had to be
-    computed before the call ended (``at_once``). ``after`` is the state that it leaves. ``reads`` are what was
-    seen to be read beside its inputs, each with its line if that is known.
+    ``planned`` is the frame as the function planned it, and ``frame`` the one that is read: its rows, if they had to be
+    computed before the call ended (``at_once``). ``after`` is the state that it leaves. ``reads`` are reads beside its
+    inputs, each with its line if that is known.
     """
 
     context: WatchedContext
@@ -49,7 +49,7 @@ class StageCall:
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        return cast("tuple[int, ...]", vars(self.context)["partitions"])  # looking is not asking
+        return cast("tuple[int, ...]", vars(self.context)["partitions"])  # this look does not count as asking
 
     @property
     def is_plan_alone(self) -> bool:
@@ -58,12 +58,12 @@ class StageCall:
 
     @property
     def asks(self) -> Touch | None:
-        """What it had Spark answer, if it did."""
+        """What the function had Spark answer, if it did."""
         return next((touch for touch in self.touches if touch.habit is Habit.ASKS), None)
 
     @property
     def reasons_against_sharing(self) -> tuple[str, ...]:
-        """Reasons that its plan does not show for which several partitions cannot share a call."""
+        """Reasons, not shown by its plan, for which several partitions cannot share a call."""
         asked = ("its function, which asks for ctx.partitions",) if self.context.asked else ()
         return (*asked, *(f"its function, which {touch}" for touch in dict.fromkeys(self.touches)))
 
@@ -77,8 +77,8 @@ class StageCaller:
         self._functions: dict[str, Callable[..., DataFrame]] = {}
 
     def function(self, stage: Stage) -> Callable[..., DataFrame]:
-        """The stage's function as it was when it was called first: a file that is edited meanwhile is another code than
-        the one by whose key the partitions are recorded.
+        """The stage's function as it was when it was first called: a file that is edited meanwhile has other code than
+        the key under which the partitions are recorded.
 
         :raises FunctionFailed: the project's code cannot be loaded.
         """
@@ -90,10 +90,10 @@ class StageCaller:
     def call(
         self, stage: Stage, context: StageContext, arguments: Mapping[str, DataFrame], in_force: Mapping[str, str]
     ) -> StageCall:
-        """
-        :param in_force: settings that the session has just now; while the function is called, it has the stage's own.
+        """Call the function.
 
-        :raises StageContractBroken: the function wrote, which its stage does not say that it may.
+        :param in_force: settings that the session has now; while the function is called, it has the stage's own.
+        :raises StageContractBroken: the function wrote, which its stage does not allow.
         :raises FunctionFailed: it raised.
         """
         function, own, inputs = self.function(stage), WatchedContext.of(context), tuple(arguments.values())
@@ -121,7 +121,7 @@ class StageCaller:
     def _set_meanwhile(self, stage: Stage, in_force: Mapping[str, str]) -> None:
         settings = self._pipeline.spark_of(stage)
         if settings != in_force:
-            # To unset one would give the value of its server.
+            # Without a value the session would have its server's.
             usual = {name: RESULT_SETTINGS[name] for name in in_force if RESULT_SETTINGS.get(name, NONE) != NONE}
             self._watch.set_meanwhile({**usual, **settings}, tuple(in_force))
 
@@ -163,8 +163,8 @@ BEYOND_THE_ROW = re.compile(r"\b(over|select)\b", re.IGNORECASE)
 
 
 class WatchedContext(StageContext):
-    """A context that knows whether the function asked for which partitions it is called,
-    or sent it to where nobody sees that.
+    """A context that knows whether the function asked for the partitions of its call, or sent the context to where
+    nobody sees that.
     """
 
     asked: bool = False
@@ -182,8 +182,7 @@ class WatchedContext(StageContext):
 def is_row_wise(frame: DataFrame, given: DataFrame) -> bool:
     """Whether ``frame`` is ``given``, row by row, as far as the plan tells.
 
-    It cannot tell an aggregate from a function of one row. Spark does: above an aggregate there is no file of a row to
-    ask for.
+    The plan cannot tell an aggregate from a function of one row. Spark can: above an aggregate, a row has no file.
     """
     relation, below = plan_message(frame), plan_ids([given])
     while relation.common.plan_id not in below:

@@ -41,19 +41,18 @@ log = logging.getLogger(__name__)
 def run_region(
     task: RegionTask, settings: Settings, progress: Progress, waiting: Attempt | None = None
 ) -> RegionOutcome:
-    """Make every partition of the region consumable, reusing what is.
+    """Make every partition of the region consumable, reusing those that are.
 
-    Data that other regions made and that is lost is healed first, as little of it as is needed; so is what disappears
-    while it is read, by another attempt that goes on where this one stopped.
+    Lost data of other regions is healed first, as little of it as is needed. Data that disappears while it is read is
+    healed, too, by another attempt that goes on where this one stopped.
 
     Promises that nothing is readable twice or ungated, whenever this process dies. Does not promise that an earlier
     attempt has stopped computing: only that what it does from now on stays unreadable. A KeyboardInterrupt, wherever it
     comes, cancels: the Spark session is released on the way out, and attempt and run are CANCELED.
 
     :param waiting: the attempt that waited for the inputs, if one did.
-
-    :raises StageholdError: Terminal when another try cannot help, Transient when it may. Errors of stage functions
-        come out as they are.
+    :raises StageholdError: Terminal if another try cannot help, Transient if it may. Errors of stage functions come out
+        as they are.
     """
     with open_ledger(settings, task.redact) as ledger, ledger.kept_open():
         with recorded(task, ledger, settings, progress, waiting):
@@ -67,15 +66,15 @@ def run_region(
 
 @contextmanager
 def open_workplace(settings: Settings, progress: Progress) -> Iterator[Workplace]:
-    """The workplace of what is done to the lake by command, beside attempts."""
+    """The workplace for commands that change the lake beside attempts."""
     with open_ledger(settings) as ledger:
         engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, "")
         yield Workplace(ledger, settings, progress, engine, faults)
 
 
 def work_on(task: RegionTask, workplace: Workplace, waiting: Attempt | None = None) -> RegionOutcome:
-    """Do what `run_region` promises in a workplace that somebody else has made: begin attempts until all is done, and
-    then see whether other shares need help.
+    """Do what `run_region` promises in a given workplace: begin attempts until all is done, and then see whether other
+    shares need help.
     """
     outcome = None
     while outcome is None:
@@ -124,8 +123,8 @@ def _scheduled(task: RegionTask, workplace: Workplace) -> Attempt:
 class Healer:
     """Has an attempt of another region heal what one of ours needs, under that region's own lease.
 
-    Does nothing but wait a moment while somebody else has that lease: its holder may heal the same data for another
-    reader, or be the region's own task, so the caller has to look again at what is still lost.
+    If another process has that lease, it only waits a moment: the holder may heal the same data for another reader, or
+    be the region's own task, so the caller has to look again at what is still lost.
     """
 
     def __init__(self, workplace: Workplace) -> None:
@@ -143,10 +142,10 @@ class Healer:
 
 
 def _lease_when_free(task: RegionTask, workplace: Workplace) -> Lease:
-    """The lease of the task's share, once it is free. Whoever works on the share is let finish: the plan that follows
-    reuses what they made, and usually all of it.
+    """The lease of the task's share, once it is free. A process that works on the share may finish: the plan that
+    follows reuses its work, and usually all of it.
 
-    :raises LeaseNotFreed: they did not finish in time.
+    :raises LeaseNotFreed: it did not finish in time.
     """
     wait = LeaseWait(task, workplace)
     while True:
@@ -157,17 +156,20 @@ def _lease_when_free(task: RegionTask, workplace: Workplace) -> Lease:
 
 
 def record_lost_attempts(task: RegionTask, attempt: Attempt, lease: Lease, workplace: Workplace) -> None:
-    """End the attempts before this one that have not ended in the ledger. Whoever has the lease knows that they are
-    dead, or cannot publish any more. Whoever has lost it since knows nothing: whom it would end is its own successor.
+    """End the attempts before this one that have not ended in the ledger. The holder of the lease knows that they are
+    dead, or cannot publish any more. A process that has lost the lease since knows nothing: it would end its own
+    successor.
 
     A launcher that tries again by itself could not ask the strategy about a process that was killed, so it is asked
     here. An earlier try that still waits is taken for dead, too: if it is not, it goes on as a new attempt.
 
-    :raises Fenced: somebody has taken the lease over, and nobody was ended.
+    :raises Fenced: another process has taken the lease over, and nothing was ended.
     """
     ledger, settings = workplace.ledger, workplace.settings
     with ledger.together():
-        ledger.leases.renew(lease, settings.lease_seconds)  # nobody takes it before the losses are recorded
+        ledger.leases.renew(
+            lease, settings.lease_seconds
+        )  # so that the lease is not taken before the losses are recorded
         began = ledger.attempts.newest(task.pipeline.name, task.request.interval, task.region.name, task.share)
         lost = [
             other for other in (*began, *_waiting_before(attempt, task, ledger)) if not ATTEMPT.is_terminal(other.state)
@@ -183,7 +185,9 @@ def record_lost_attempts(task: RegionTask, attempt: Attempt, lease: Lease, workp
 
 
 def _waiting_before(attempt: Attempt, task: RegionTask, ledger: Ledger) -> list[Attempt]:
-    """Earlier tries of the same partitions in the run that never had a lease. Who heals is no later try of theirs."""
+    """Earlier tries of the same partitions in the run that never had a lease. An attempt that heals is not a later try
+    of theirs.
+    """
     earlier = [other for other in ledger.attempts.of_run(attempt.run_id) if other.started_at < attempt.started_at]
     return [
         other
