@@ -21,6 +21,7 @@ COMMANDS = {  # as `--help` lists them
     "run": "stagehold.cli.running.run:run",
     "check": "stagehold.cli.check_command:check",
     "plan": "stagehold.cli.running.plan:plan",
+    "try": "stagehold.cli.running.try_command:try_",
     "what-if": "stagehold.cli.what_if_command:what_if",
     "backfill": "stagehold.cli.backfill.backfill_command:backfill",
     "resume": "stagehold.cli.running.resume:resume",

@@ -91,8 +91,8 @@ def measure_and_judge(
     return Measured(metrics, tuple(verdict for at in numbered for verdict in every[at]))
 
 
-def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
-    """The verdict of each expectation on all rows of some content, as if they were one partition: `WHOLE`.
+def judge_together(rows: DataFrame, suite: Suite, partition: int = WHOLE) -> tuple[GateVerdict, ...]:
+    """The verdict of each expectation on all rows of some content, as if they were one partition, of that number.
 
     :raises GateErrored: an expectation cannot be judged.
     :raises SuiteModuleUnusable: a module that defines expectations cannot be imported.
@@ -104,8 +104,8 @@ def judge_together(rows: DataFrame, suite: Suite) -> tuple[GateVerdict, ...]:
     from stagehold.gates.engine.asked_partitions import AskedPartitions
     from stagehold.gates.engine.grouped_frame import GroupedFrame
 
-    whole = rows.withColumn(PARTITION, F.lit(WHOLE))
-    frame = GroupedFrame(AskedPartitions(PARTITION, (WHOLE,), frozenset({HASH})), whole)
+    whole = rows.withColumn(PARTITION, F.lit(partition))
+    frame = GroupedFrame(AskedPartitions(PARTITION, (partition,), frozenset({HASH})), whole)
     _require_sampled(suite, frame)
     numbered = dict(enumerate(suite.expectations))
     judged = _judged(frame, numbered, suite)

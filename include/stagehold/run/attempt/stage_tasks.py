@@ -57,7 +57,7 @@ class StageTasks:
         return earlier_states(pipeline, request.interval, known, begins_with_of(request))
 
     def stage_task(self, stage: Stage, pipeline: Pipeline) -> StageTask:
-        place, suite = self.workplace, self._suite(stage.gate, stage, pipeline) if stage.gate else None
+        place, suite = self.workplace, self.suite(stage, pipeline)
         return StageTask(
             stage=stage,
             cell=self.tables.cell(stage.name),
@@ -74,9 +74,12 @@ class StageTasks:
         incremental = [source for source in sources_within(stage, pipeline) if is_incremental(source)]
         return tuple(self.sources.taken_of(source) for source in incremental)
 
-    def _suite(self, gate: str, stage: Stage, pipeline: Pipeline) -> Suite:
+    def suite(self, stage: Stage, pipeline: Pipeline) -> Suite | None:
+        """What judges the stage, with the figures and parameters of its interval; None without a gate."""
+        if stage.gate is None:
+            return None
         settings = self.workplace.settings
-        found = find_suite(gate, Path(settings.suites), Path(settings.project))
+        found = find_suite(stage.gate, Path(settings.suites), Path(settings.project))
         earlier = self._earlier_figures(stage, pipeline) if found.compares else found.earlier
         return replace(found, parameters=self._params(stage), earlier=earlier)
 
