@@ -40,7 +40,8 @@ def try_(
 ) -> None:
     """Compute one partition of a stage and show its rows; nothing is kept.
 
-    Its gate judges it. It reads outputs that are there, and computes on the way what is not. The exit code is 1 if its gate refuses it.
+    It is computed as a run would, from outputs that are there; what is not is computed on the way. Its gate judges it,
+    and the exit code is 1 if that refuses it.
     """
     from stagehold.run.here.trial import try_stage
 
