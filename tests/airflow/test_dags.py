@@ -199,6 +199,15 @@ def test_a_form_accepts_values_that_it_does_not_offer(bag):
     assert params.get_param("interval").resolve("2030-01-01") == "2030-01-01"
 
 
+@pytest.mark.parametrize("written", ["2023-02-30", "2024-1-5", "2024-11-05 25:00"])
+def test_an_interval_that_looks_like_a_date_and_is_none_is_refused_by_the_form(bag, written):
+    from airflow.sdk.exceptions import ParamValidationError
+
+    with pytest.raises(ParamValidationError, match="is not valid under any of the given schemas") as refused:
+        bag.dags["shipping_priority"].params.get_param("interval").resolve(written)
+    assert "allowed: a date such as 2026-11-20" in str(refused.value)
+
+
 @pytest.mark.usefixtures("with_bad_file")
 def test_bad_files_are_import_errors_with_file_and_line_and_the_good_ones_stay():
     answer = probe(DAGS)

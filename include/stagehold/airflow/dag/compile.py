@@ -22,7 +22,7 @@ from stagehold.checkpoints.restore_sources import LATEST
 from stagehold.errors.base import StageholdError
 from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
-from stagehold.model.keys.interval_key import LONGEST, form_of_keys
+from stagehold.model.keys.interval_key import ALLOWED, LONGEST, form_of_keys
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
@@ -211,7 +211,8 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
         INTERVAL: Param(
             None,
             type=["null", "string"],
-            pattern=form_of_keys(pipeline.schedule),
+            # Two, as Airflow's error is then not about the expression, and tells the comment.
+            anyOf=[{"$comment": f"allowed: {ALLOWED}", "type": "null"}, {"pattern": form_of_keys(pipeline.schedule)}],
             maxLength=LONGEST,
             title="Interval",
             description="Run for this interval instead of the run's own, reusing what earlier runs of it left. "
