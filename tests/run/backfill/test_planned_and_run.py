@@ -158,6 +158,9 @@ def test_a_restore_of_dates_that_never_ran_says_so_in_the_plan_and_in_each_run(w
     )
     assert str(world.plan(choice).remark).startswith(told.format(MISSING))
     assert world.plan(BackfillChoice(GOOD, MISSING)).remark is None
+    many = BackfillChoice("2026-10-01", "2026-10-07", restore_from_stage="edits")
+    several = "2026-10-01, 2026-10-02, 2026-10-03, 2026-10-04, 2026-10-05 and 2 more, so all of them are computed"
+    assert several in str(world.plan(many).remark)
     requests = []
     world.work = lambda request: requests.append(request)
     world.run(world.begin(choice))

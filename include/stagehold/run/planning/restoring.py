@@ -136,12 +136,10 @@ def why_all_is_computed(pipeline: str, intervals: Sequence[str], stage: str | No
     if not new:
         return None
     known = ledger.partitions.intervals(pipeline, SHOWN)
-    more = f" and {len(new) - SHOWN} more" if len(new) > SHOWN else ""
+    which = ", ".join(new[:SHOWN]) + (f" and {len(new) - SHOWN} more" if len(new) > SHOWN else "")
+    whole = "all of them are" if len(new) > 1 else "all of it is"
     newest = f" Newest intervals on record: {', '.join(known)}." if known else ""
-    return (
-        f"Nothing is on record of {', '.join(new[:SHOWN])}{more}, so all of {'them' if len(new) > 1 else 'it'} is "
-        f"computed, not only {stage} and what reads it.{newest}"
-    )
+    return f"Nothing is on record of {which}, so {whole} computed, not only {stage} and what reads it.{newest}"
 
 
 def what_was_released(request: RunRequest, plan: ResumePlan) -> str | None:
