@@ -62,12 +62,12 @@ def _folder(given: Path | None) -> Iterator[Path]:
 
 def _chosen(given: argparse.Namespace) -> list[tuple[Door, Wish]]:
     known = {(found.wish, found.door) for found in read(RESULTS / "doors.json") if found.result != DIFFERENT}
+    wishes = {wish.key: wish for wish in WISHES}
     return [
         (door, wish)
-        for wish in WISHES
+        for wish in [wishes[key] for key in given.wishes or wishes]
         for door in Door
-        if (not given.wishes or wish.key in given.wishes)
-        and (not given.doors or door.name.lower() in given.doors)
+        if (not given.doors or door.name.lower() in given.doors)
         and wish.key in CLICKED.get(door, (wish.key,))
         and not (given.missing and (wish.key, door) in known)
     ]
