@@ -39,9 +39,9 @@ class PipelineLine(ResponseModel):
 
 
 class Health(ResponseModel):
-    """What this process keeps so that the next request is answered sooner: so many bytes of at most so many, and of
-    what. It is bounded by STAGEHOLD_KEPT_MEGABYTES; what nobody asked for in 15 minutes goes. ``resident_bytes`` is the
-    memory that the process has of the system now, Airflow's own included.
+    """What this process keeps to answer later requests sooner: so many bytes of at most so many, by kind.
+    STAGEHOLD_KEPT_MEGABYTES limits it; values that nobody asked for in 15 minutes are dropped. ``resident_bytes`` is
+    the memory that the process has of the system now, including Airflow's.
     """
 
     kept_bytes: int
@@ -55,13 +55,15 @@ router = APIRouter(prefix="/api")
 
 @router.get("/pipelines", dependencies=[MAY_SEE_PIPELINES])
 def pipelines(user: GetUserDep, session: SessionDep) -> list[PipelineLine]:
-    """The pipelines whose DAGs the caller may see; a file with problems is Airflow's to report, as an import error."""
+    """The pipelines whose DAGs the caller may see. A file with problems is left out: Airflow reports it as an import
+    error.
+    """
     return [_pipeline_line(one.pipeline) for one in visible_pipelines(user, session)]
 
 
 @router.get("/health", dependencies=[MAY_SEE_PIPELINES])
 def show_health() -> Health:
-    """What the process that answers keeps in memory."""
+    """What the answering process keeps in memory."""
     kinds = OF_PROCESS.kinds
     return Health(
         kept_bytes=sum(one.bytes for one in kinds),
@@ -83,7 +85,7 @@ def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
 
 
 class FreshFiles(StaticFiles):
-    """Static files that a browser asks for again each time, so that an upgrade never mixes two versions of the page."""
+    """Static files that a browser requests again each time, so that an upgrade never mixes two versions of the page."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)

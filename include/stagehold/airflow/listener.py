@@ -1,11 +1,11 @@
-"""What Airflow's scheduler notes in the ledger and in the run's own note when it starts a run, since tasks are not told
-of backfills, and what it adds to the note when the run ends, since tasks cannot write it.
+"""What Airflow's scheduler records in the ledger and in the run's note when it starts a run, since tasks know nothing
+of backfills; and what it adds to the note when the run ends, since tasks cannot write it.
 
-It runs inside the scheduler's loop: it uses nothing of Airflow's database but the run it is given and that run's
-backfill. It asks the ledger nothing for a run that starts and is not restored, and of one that ends its events. Which
-checkpoint a name stands for is left to the run's first task, since that means reading the lake
-(`run/planning/candidates.py`). Airflow logs what it raises and goes on; `run/planning/restoring.py` says what
-tasks do then.
+It runs inside the scheduler's loop: of Airflow's database it uses only the run that it is given and that run's
+backfill. For a run that starts and is not restored, it asks the ledger nothing; for a run that ends, only for its
+events. Which checkpoint a name stands for is left to the run's first task, since finding that reads the lake
+(`run/planning/candidates.py`). Airflow logs its errors and goes on; `run/planning/restoring.py` says what tasks do
+then.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def note_start(dag_run: DagRun) -> None:
-    """Settle what the run is asked for, and keep for which request it starts now, if it is to be restored.
+    """Settle what the run is asked for, and record the request for which it starts now, if it is to be restored.
 
-    What was left aside of the wish is in the run's note before anything that may fail is done.
+    The run's note says which wishes were left aside before anything is done that may fail.
     """
     if not _is_ours(dag_run):
         return
@@ -48,8 +48,8 @@ def note_start(dag_run: DagRun) -> None:
 
 
 def note_end(dag_run: DagRun) -> None:
-    """Add which outputs the run had to compute again only since they were released, and what was left aside of the wish
-    of a run that no scheduler started (`airflow dags test`).
+    """Add which outputs the run had to compute again only because they were released, and the wishes that were left
+    aside for a run that no scheduler started (`airflow dags test`).
     """
     if not _is_ours(dag_run) or dag_run.start_date is None:
         return
@@ -87,9 +87,9 @@ def _remark(dag_run: DagRun, remarks: Sequence[str]) -> None:
 
 
 def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledger: Ledger) -> Sequence[str]:
-    """Notes the restore, and gives what is to be said of it."""
+    """Record the restore, and return the remarks on it."""
     order, remark = None, None
-    with suppress(InvalidInterval):  # which its tasks refuse
+    with suppress(InvalidInterval):  # its tasks refuse such an interval
         interval = run_interval(dag_run, (dag_run.conf or {}).get(INTERVAL), pipeline.schedule)
         order = order_asked(asked, pipeline.name, interval, ledger)
         stage = stage_restored_from(asked_restore(dag_run, asked, order), pipeline.name, ledger)
@@ -108,7 +108,7 @@ def _region_task(dag_run: DagRun) -> Any:
 
 
 def _asked(dag_run: DagRun) -> AskedRestore | None:
-    """What the run's tasks refuse is no request."""
+    """The request of the run. A request that its tasks refuse is none."""
     dag: Any = dag_run.dag
     try:
         return AskedRestore.of({**dag.params.dump(), **(dag_run.conf or {})})

@@ -33,7 +33,7 @@ OVERVIEW_PAGE = {
 
 
 class RunStartsAndEnds:
-    """Listens to the scheduler, and to whoever marks a run by hand."""
+    """Listens to the scheduler, and to people who mark a run by hand."""
 
     @hookimpl
     def on_dag_run_running(self, dag_run: DagRun) -> None:
@@ -51,14 +51,14 @@ class RunStartsAndEnds:
 
     @hookimpl
     def on_dag_run_failed(self, dag_run: DagRun) -> None:
-        """The same."""
+        """Called before Airflow commits the state."""
         from stagehold.airflow.listener import note_end
 
         note_end(dag_run)
 
 
 class StageholdPlugin(AirflowPlugin):
-    """Loaded in every task process, so what it registers is only imported by the process that uses it."""
+    """Loaded in every task process, so each part is imported only by the process that uses it."""
 
     name = "stagehold"
     listeners = [RunStartsAndEnds()]  # noqa: RUF012

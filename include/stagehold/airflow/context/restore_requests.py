@@ -40,7 +40,7 @@ class AskedRestore:
     def of(params: Mapping[str, Any]) -> AskedRestore | None:
         """The restore that was asked for; None for a run that is not restored.
 
-        :raises InvalidParameter: both are given.
+        :raises InvalidParameter: both fields are filled in.
         """
         if backfill := params.get(BACKFILL):
             return AskedRestore(backfill=str(backfill))
@@ -53,23 +53,23 @@ class AskedRestore:
 
 
 def asks_for_two_restores(params: Mapping[str, Any]) -> bool:
-    """Whether both fields are filled in that exclude each other."""
+    """Whether two fields are filled in that exclude each other."""
     return all(str(params.get(name) or "").strip() for name in TWO_RESTORES)
 
 
 def order_asked(asked: AskedRestore, pipeline: str, interval: str, ledger: Ledger) -> WorkOrder | None:
-    """What the backfill has a run of the interval do that it names; None if it names none.
+    """The work order that the named backfill has for a run of the interval; None if no backfill is named.
 
-    :raises UnknownName: the ledger knows none of that id.
+    :raises UnknownName: the ledger has no backfill of that id.
     """
     return ledger.backfills.get(pipeline, asked.backfill).order(interval) if asked.backfill else None
 
 
 def asked_restore(dag_run: DagRun, asked: AskedRestore, order: WorkOrder | None = None) -> Restore:
-    """The request of whoever triggered the run, or of the backfill that reprocesses it last.
+    """The request of the user who triggered the run, or of the backfill that last reprocesses it.
 
-    A retry and a clear change neither, so they go on with it. A run that was deleted and triggered again is another
-    one.
+    A retry and a clear change neither, so they go on with the same request. A run that was deleted and triggered again
+    is another run.
     """
     made = dag_run.created_at or dag_run.run_after
     backfill = "" if dag_run.backfill_id is None else f", backfill {dag_run.backfill_id}"
@@ -85,7 +85,7 @@ def asked_restore(dag_run: DagRun, asked: AskedRestore, order: WorkOrder | None 
 
 
 def started_restore(run_id: str, asked: AskedRestore, life: datetime, order: WorkOrder | None = None) -> Restore:
-    """The request that this start of the run is by itself, for when the scheduler could note none."""
+    """The request of this start of the run by itself, in case the scheduler could not record one."""
     return Restore(
         run_id=run_id,
         identity=f"started {life.isoformat()}",

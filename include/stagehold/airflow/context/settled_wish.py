@@ -1,6 +1,6 @@
-"""What a run is asked for in the end: Airflow's forms and routes take more than can be meant, and a run that exists
-already is no place to refuse it. What is left aside is said in the run's note, and in its configuration, which is all
-that tasks are told of.
+"""Which wishes of a run count: Airflow's forms and routes accept wishes that make no sense, and a run that exists
+already cannot be refused. Wishes that are left aside are named in the run's note, and in its configuration, which is
+all that tasks see.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from stagehold.airflow.context.restore_requests import (
 
 REMARKS = "stagehold_remarks"  # in the configuration
 BY = "Stagehold: "  # how our lines in a run's note begin
-LONGEST_NOTE = 1000  # letters that Airflow keeps
+LONGEST_NOTE = 1000  # characters that Airflow keeps
 OF_A_BACKFILL = frozenset({BACKFILL, RESTORE_FROM_STAGE, RESTORE, ALLOW_NON_RESTORED})
 
 
 def settled_wish(
     conf: Mapping[str, Any], fields: Collection[str], backfill_conf: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The configuration that counts, and why it is not the one that was given, a sentence for each difference.
+    """The configuration that counts, and a sentence for each difference from the given one.
 
-    :param fields: of the DAG's form.
-    :param backfill_conf: what Airflow's backfill passes to its runs, which may be nothing; None for a run of no
+    :param fields: fields of the DAG's form.
+    :param backfill_conf: what Airflow's backfill passes to its runs, possibly nothing; None for a run without a
         backfill.
     """
     settled, remarks = {name: value for name, value in conf.items() if name != REMARKS}, list[str]()
@@ -61,11 +61,11 @@ def settled_wish(
 def wish_of_task(
     params: Mapping[str, Any], conf: Mapping[str, Any] | None, fields: Collection[str]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The parameters that count for a task of the run, and what is to be said of the wish.
+    """The parameters that count for a task of the run, and the remarks on the wish.
 
-    The scheduler has settled it when it started the run, but for `airflow dags test`, whose runs no scheduler starts.
+    The scheduler settled it when it started the run, except for `airflow dags test`, whose runs no scheduler starts.
 
-    :param conf: of the run.
+    :param conf: configuration of the run.
     """
     given = conf or {}
     settled, remarks = settled_wish(given, fields, None)
@@ -82,12 +82,12 @@ def _without(names: Collection[str], values: Mapping[str, Any]) -> dict[str, Any
 
 
 def noted(note: str | None, remarks: Collection[str]) -> str | None:
-    """A run's note with our lines behind what people wrote; a line that is there already is not said twice."""
+    """A run's note with our lines behind people's text; a line that is there already is not added."""
     lines = (note or "").splitlines()
     new = [line for remark in remarks if (line := f"{BY}{remark}") not in lines]
     return "\n".join([*lines, *new])[:LONGEST_NOTE] if new else note
 
 
 def remarks_in(conf: Mapping[str, Any] | None) -> list[str]:
-    """What was said of a run's wish when it started."""
+    """The remarks on a run's wish when it started."""
     return list((conf or {}).get(REMARKS) or ())

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.task import RegionOutcome, RegionTask
 
-BACKFILL_RUN, MANUAL_RUN = "backfill", "manual"  # what Airflow calls the types of such runs
+BACKFILL_RUN, MANUAL_RUN = "backfill", "manual"  # Airflow's names for types of runs
 TAG = "stagehold"  # of each DAG of ours
 
 
@@ -51,16 +51,16 @@ class TaskPhase(Enum):
 
 
 class RegionOperator(BaseOperator):
-    """Brings one region's partitions to consumable: reuses what is, computes what is not.
+    """Brings one region's partitions to consumable: reuses those that are, and computes the others.
 
-    The whole decision is taken when the task starts, so a first try, a retry, a clear and a backfill do the same thing.
-    It does not keep anything in Airflow: state is in the ledger, and the returned summary is only for people.
+    All decisions are made when the task starts, so a first try, a retry, a clear and a backfill do the same thing. It
+    keeps nothing in Airflow: state is in the ledger, and the returned summary is only for people.
 
     :param pipeline: the validated pipeline.
     :param region: name of one of its regions; for a stage without pipelined outputs that is the stage's name.
-    :param share: which of the region's partitions, as ``first-last``; all of them by default. This is what a task is
-      mapped over.
-    :param project: its folder, where no variable of Airflow's processes names it.
+    :param share: which of the region's partitions, as ``first-last``; all of them by default. A mapped task is mapped
+        over this.
+    :param project: its folder, if no variable of Airflow's processes names it.
     """
 
     # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline
@@ -112,7 +112,7 @@ class RegionOperator(BaseOperator):
         return run_region
 
     def waiter(self) -> Callable[..., Attempt]:
-        """The function that lets a task of an eager pipeline wait for what it reads: `await_inputs`."""
+        """The function that lets a task of an eager pipeline wait for its inputs: `await_inputs`."""
         from stagehold.run.here.awaited_inputs import await_inputs
 
         return await_inputs
@@ -123,8 +123,8 @@ class RegionOperator(BaseOperator):
 
     @contextmanager
     def _at_work(self, context: Context, link: str) -> Iterator[tuple[RegionTask, AskedRestore | None, datetime]]:
-        """Has the task told of when it begins and ends, and says what an interrupt of the block means. Gives the task,
-        the restore that it is started for, and when the run was started.
+        """Report the beginning and the end of the task, and decide what an interrupt of the block means. Gives the
+        task, the restore that it is started for, and when the run was started.
         """
         from stagehold.airflow.telling.telling import Telling
         from stagehold.run.stopping.stopping import Sigterm
@@ -139,7 +139,7 @@ class RegionOperator(BaseOperator):
             telling.tell_beginning(life)
             with telling.telling_end():
                 yield task, asked, life
-        except Sigterm as sigterm:  # between what is on record
+        except Sigterm as sigterm:  # between two records
             raise ProcessTerminated(task.subject) from sigterm
         except KeyboardInterrupt as stop:
             raise AirflowTaskTerminated(
@@ -151,8 +151,8 @@ class RegionOperator(BaseOperator):
     def _ready(
         self, task: RegionTask, asked: AskedRestore | None, life: datetime
     ) -> tuple[RegionTask, Settings, Attempt | None]:
-        """The task as it is to run, with its settings. Tasks of an eager pipeline start before those that they read
-        from have ended; the attempt that has waited for these is given as well.
+        """The task as it is to run, with its settings. Tasks of an eager pipeline start before their inputs are there;
+        the attempt that has waited for these is given as well.
         """
         settings = load_settings(project=self.project)
         task = self._restored(task, asked, life)
@@ -182,7 +182,7 @@ class RegionOperator(BaseOperator):
         return replace(task, request=replace(request, restore=restore))
 
     def _began(self, started: Restore, request: RunRequest, ledger: Ledger) -> Restore:
-        """The request that the run was started for. The scheduler has noted it, and what is to be said of it, but for
+        """The request that the run was started for. The scheduler has recorded it, with the remarks on it, except for
         `airflow dags test`.
         """
         from stagehold.run.planning.restoring import remark_on, restore_of_life
@@ -193,7 +193,9 @@ class RegionOperator(BaseOperator):
         return began
 
     def _manifest(self, reference: str, request: RunRequest, ledger: Ledger) -> str:
-        """The address of what the run begins with, which is compared as the pipeline's `verify` says."""
+        """The address of the manifest that the run begins with, which is verified as the pipeline's `verify`
+        declares.
+        """
         from stagehold.run.planning.candidates import Candidates, manifest_named
         from stagehold.run.upkeep.scrubbing import SnapshotComparison, scrub_with_spark
 
@@ -206,11 +208,11 @@ class RegionOperator(BaseOperator):
 
     def on_kill(self) -> None:
         """Airflow calls this in its handler of SIGTERM, so on top of `execute`: interrupt it, and it cleans up on its
-        way out. Airflow kills what is still there 5 s later.
+        way out. Airflow kills a process that is still there 5 s later.
 
         A whole group of processes may be told to end, so a second SIGTERM, from the supervisor, follows the first: it
-        interrupts no cleaning up. Before the work there is nothing to clean up, and Airflow tries again what a signal
-        ended.
+        does not interrupt the cleaning up. Before the work there is nothing to clean up, and Airflow tries a task again
+        that a signal ended.
         """
         phase, self._phase = self._phase, TaskPhase.ENDING
         if phase is TaskPhase.BEFORE_WORK:
@@ -243,7 +245,7 @@ class RegionOperator(BaseOperator):
         )
 
     def _waits(self, context: Context) -> bool:
-        """Whether Airflow starts later tasks that go on with the run before only when that has succeeded."""
+        """Whether Airflow starts later tasks, which go on with this run's state, only when this run has succeeded."""
         from stagehold.run.backfill.backfill_runs import keeps_state
 
         if self.depends_on_past or not keeps_state(self._pipeline):
@@ -254,11 +256,11 @@ class RegionOperator(BaseOperator):
     def _interval(self, dag_run: Any, asked: str | None) -> str:
         try:
             return run_interval(dag_run, asked, self._pipeline.schedule)
-        except InvalidInterval as error:  # what was typed into the form stays as it is
+        except InvalidInterval as error:  # the text in the form stays as it is
             raise AirflowFailException(str(error)) from error
 
     def _wish(self, context: Context) -> tuple[dict[str, Any], Sequence[str]]:
-        """The parameters that count, and what is to be said of those that do not."""
+        """The parameters that count, and the remarks on those that do not."""
         params, dag = context["params"], self.get_dag()
         fields = dag.params.keys() if dag else params.keys()
         return wish_of_task(params, context["dag_run"].conf, fields)
@@ -270,7 +272,7 @@ class RegionOperator(BaseOperator):
             raise AirflowFailException(str(error)) from error
 
     def _params(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Airflow's form checks types less strictly: 7.0 is a whole number there."""
+        """Airflow's form checks types less strictly: for it, 7.0 is a whole number."""
         try:
             return checked_params(pipeline_params(self._pipeline, given), self._pipeline.params)
         except InvalidParameter as error:
@@ -278,12 +280,12 @@ class RegionOperator(BaseOperator):
 
 
 def project_named(task: Any) -> str:
-    """The project that a serialized task names, which may be mapped."""
+    """The project that a serialized task names, also a mapped one."""
     return str(task.partial_kwargs["project"] if task.is_mapped else task.project)
 
 
 def pipeline_named(task: Any) -> str:
-    """The pipeline of a serialized task, which may be mapped."""
+    """The pipeline of a serialized task, also of a mapped one."""
     return str(task.partial_kwargs["pipeline"] if task.is_mapped else task.pipeline_name)
 
 
@@ -297,18 +299,16 @@ def masked(text: str) -> str:
 
 
 def is_retry(task_instance: Any, retries: int) -> bool:
-    """Whether Airflow tries again by itself. The first try, and the first one after a clear,
-    were asked for by somebody.
-    """
+    """Whether Airflow tries again by itself. Somebody asked for the first try, and for the first one after a clear."""
     return bool(task_instance.try_number > task_instance.max_tries - retries + 1)
 
 
 def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
-    """The interval of an Airflow run; works on the task's view of the run and on the metadata row alike.
+    """The interval of an Airflow run, from the task's view of the run or from the metadata row.
 
-    A backfill's dates win over an interval that was asked for: all of them would be for that one.
+    A backfill's dates win over an interval that was asked for: otherwise all of them would be for that one.
 
-    :raises InvalidInterval: what was asked for does not exist.
+    :raises InvalidInterval: the interval that was asked for does not exist.
     """
     return interval_of(
         asked=None if dag_run.run_type == BACKFILL_RUN else asked,
@@ -322,7 +322,7 @@ def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
 
 
 def pipeline_params(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The run's values of the pipeline's own params, without the ones that only steer Stagehold."""
+    """The run's values of the pipeline's own params, without the params that only steer Stagehold."""
     return {name: given.get(name, default) for name, default in pipeline.params.items()}
 
 

@@ -1,4 +1,6 @@
-"""Which of a pipeline's intervals would come out differently now. Planned aside, and kept until the ledger changes."""
+"""Which of a pipeline's intervals would come out differently now. A thread plans them, and the result is kept until the
+ledger changes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from stagehold.run.backfill.backfill_planning import plan_stale
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
-MOST_PARTITIONS = 50_000  # on record of the intervals that are planned together; the newest is whatever its size
+MOST_PARTITIONS = 50_000  # on record of the intervals that are planned together; the newest is always planned
 
 
 # One plan at a time: pages that people wait for are made by the same process.
@@ -25,9 +27,9 @@ _PLANS = KeptPages[Staleness]("stale intervals", at_once=1)
 def staleness(
     pipeline: Pipeline, ledger: Ledger, settings: Settings, most: int, before: str | None = None
 ) -> Staleness:
-    """Of so many newest intervals, or the newest of those before one of them.
+    """How stale so many of the newest intervals are, or of the newest before one of them.
 
-    :raises UnknownName: there is nothing on record of that one.
+    :raises UnknownName: nothing is on record of that one.
     """
     chosen = newest(in_order(ledger.intervals.known(pipeline.name)), before)[:most]
     name, seen = (ledger.name, pipeline.name, most, before), (pipeline, chosen, ledger.revision)
@@ -51,7 +53,7 @@ def _planned(intervals: Sequence[str], pipeline: Pipeline, ledger: Ledger, setti
 
 
 def _few(intervals: Sequence[str], pipeline: Pipeline, ledger: Ledger) -> tuple[str, ...]:
-    """As many of the newest as can be planned in some seconds."""
+    """As many of the newest intervals as can be planned in some seconds."""
     counts = ledger.pipelines.counts([(pipeline.name, one) for one in intervals])
     sizes = (sum(sum(states.values()) for states in counts.get((pipeline.name, one), {}).values()) for one in intervals)
     totals = zip(intervals, accumulate(sizes), strict=True)

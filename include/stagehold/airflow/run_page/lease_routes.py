@@ -1,4 +1,4 @@
-"""The web API of who is at work: the leases of a pipeline or of one run, with what their last heartbeats said."""
+"""The web API of who is at work: the leases of a pipeline or of one run, with the reports of their last heartbeats."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ router = APIRouter(prefix="/api/dags/{dag_id}")
 
 
 class PulseAnswer(ResponseModel):
-    """What the last heartbeat said of an attempt's work. ``done`` of the ``partitions`` that it has to do of the stage
-    are on record, with so many ``rows`` and ``bytes``; the rates are those of waves that have ended. ``read`` are the
-    bytes of files that Spark has read for the stage. ``seconds`` say what the time went for, ``slowest`` for what most
-    of it did, and which part of it that was. ``doing`` is None between waves; memory is None where nobody can look.
+    """The last heartbeat's report on an attempt's work. Of the ``partitions`` of the stage that it has to do, ``done``
+    ones are on record, with so many ``rows`` and ``bytes``; the rates are those of waves that have ended. ``read`` is
+    the size of files that Spark has read for the stage. ``seconds`` say how the time was spent, ``slowest`` what took
+    most of it, and which part of it that was. ``doing`` is None between waves; memory is None if nobody can look.
     """
 
     stage: str
@@ -45,12 +45,12 @@ class PulseAnswer(ResponseModel):
 
 
 class LeaseAnswer(ResponseModel):
-    """A lease and who has it: ``owner`` in which process of which ``host``; both None of a holder that is no process.
+    """A lease and its holder: ``owner`` in which process of which ``host``; both None if the holder is no process.
 
-    ``subject`` is what it is for, in words; ``run_id`` is the ledger's, None of what is no run's; ``attempt_id`` is
-    None unless it is a region's. Times are the ledger's, and so are ``seconds_left``: they are not above 0 of a lease
-    that ended while its attempt has not. ``taken_at`` and ``renewed_at`` are None of a lease that an older version
-    took.
+    ``subject`` is what the lease is for, in words; ``run_id`` is the ledger's, None if it belongs to no run;
+    ``attempt_id`` is None unless it is a region's lease. Times are the ledger's, and so are ``seconds_left``: they are
+    0 or less for a lease that ended before its attempt has. ``taken_at`` and ``renewed_at`` are None for a lease that
+    an older version took.
     """
 
     name: str
@@ -71,21 +71,21 @@ class LeaseAnswer(ResponseModel):
 
 
 class LeasesAnswer(ResponseModel):
-    """Leases that somebody has, regions first."""
+    """Leases that are held, regions first."""
 
     leases: tuple[LeaseAnswer, ...]
 
 
 @router.get("/leases", dependencies=[MAY_SEE_RUN])
 def show_leases(dag_id: str, session: SessionDep) -> LeasesAnswer:
-    """Who works on the pipeline now, whatever run it is for."""
+    """Who works on the pipeline now, for any run."""
     return _answer(dag_id, None, session)
 
 
 # Run ids may hold any character, a slash too, hence :path.
 @router.get("/runs/{run_id:path}/leases", dependencies=[MAY_SEE_RUN])
 def show_leases_of_run(dag_id: str, run_id: str, session: SessionDep) -> LeasesAnswer:
-    """Who works for the run now: none once it has ended."""
+    """Who works for the run now: nobody once it has ended."""
     return _answer(dag_id, ledger_run_id(dag_id, run_id), session)
 
 

@@ -1,4 +1,4 @@
-"""The web API that stops a run: behind the waves that are under way (suspend), or at once (cancel)."""
+"""The web API that stops a run: after the waves that are under way (suspend), or at once (cancel)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
 
 
 class Stop(StrEnum):
-    """How a run is stopped, as its history calls it."""
+    """How a run is stopped, as its history names it."""
 
     SUSPEND = "suspended"
     CANCEL = "cancelled"
@@ -68,14 +68,16 @@ def _suspend(dag_id: str, run_id: str, session: Session, user: str) -> StopAnswe
 
 
 def _cancel(run_id: str, user: str, ledger: Ledger) -> StopAnswer:
-    """What Airflow has stopped meanwhile may have ended the run already, or it may never have begun."""
+    """Cancel the run. It may have ended already, through what Airflow has stopped meanwhile, or it may never have
+    begun.
+    """
     with answering(), suppress(RunNotUnderWay, UnknownName):
         cancel_run_here(run_id, ledger)
     return _told(Stop.CANCEL, run_id, user, ledger)
 
 
 def _run_under_way(dag_id: str, run_id: str, session: Session) -> tuple[Ledger, StageholdDagRun]:
-    """One that is suspended can still be cancelled while its waves end.
+    """The run, which has to be under way. A suspended run can still be cancelled while its waves end.
 
     :raises HTTPException: it has ended in Airflow.
     """
@@ -96,7 +98,7 @@ def _state(run_id: str, ledger: Ledger) -> RunState | None:
 
 
 def _told(stop: Stop, run_id: str, user: str, ledger: Ledger) -> StopAnswer:
-    """The answer, after it is on record who asked for it."""
+    """The answer, after it is on record who asked for the stop."""
     with answering():
         ledger.events.append(Event(run_id, stop, user, f"{stop} on the page by {user}", datetime.now(UTC)))
         working = at_work(ledger.attempts.of_run(run_id), ledger)
