@@ -34,6 +34,7 @@ from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 from stagehold.settings import load_settings
 
 PIPELINE = "shipping_priority"
+TAB = f"/dags/{PIPELINE}/plugin/stagehold-intervals"
 SPLITS = 16
 STAGES = {
     **dict.fromkeys(("customer", "orders", "lineitem", "orders_by_customer", "shipping_priority"), SPLITS),
