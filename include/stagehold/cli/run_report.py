@@ -15,9 +15,10 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
 from stagehold.model.standing import Standing, together
+from stagehold.model.states import LOST
 from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record
 from stagehold.run.lease.held_leases import held_leases
-from stagehold.run.lease.lost_attempts import LOST, Loss, losses
+from stagehold.run.lease.lost_attempts import Loss, losses
 from stagehold.run.upkeep.run_archive import RunReport, StageCount, report_of
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline

@@ -31,6 +31,7 @@ class Machine(Generic[State]):
         return not self.transitions[state]
 
 
+LOST = "lost"  # in place of a state, for people: nobody was there to note the end
 _R = RunState
 _A = AttemptState
 

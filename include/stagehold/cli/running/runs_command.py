@@ -11,8 +11,7 @@ import typer
 from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.model.standing import StageOutcome
-from stagehold.model.states import RUN
-from stagehold.run.lease.lost_attempts import LOST
+from stagehold.model.states import LOST, RUN
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:

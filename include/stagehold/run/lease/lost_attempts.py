@@ -18,7 +18,6 @@ from stagehold.plan.split.shares import share_of
 from stagehold.run.lease.lease_holder import described
 from stagehold.run.planning.task import lease_of, region_lease
 
-LOST = "lost"  # in place of a state, for people
 NOT_RENEWED = "its lease, which nobody renewed"
 
 
