@@ -1,11 +1,12 @@
-"""The chronicle: what the ledger says of the past and decides by, kept in the lake: a lost ledger is rebuilt from it.
+"""The chronicle: the ledger's facts about the past that decisions rest on, kept in the lake. A lost ledger is rebuilt
+from it.
 
-Each transaction of the ledger that has such facts leaves one file before it is committed, `ledger/DAY/TIME-….jsonl`: a
-line for each fact, behind a line with their number and checksum. Files are made once and never changed; those of old
-days are replaced by one that says what still counts (`chronicle/compaction.py`). DuckDB reads them:
-`FROM read_json('LAKE/ledger/*/*.jsonl', union_by_name = true)`.
+Each transaction of the ledger with such facts leaves one file before it is committed, `ledger/DAY/TIME-….jsonl`: a line
+for each fact, after a line with their number and checksum. Files are made once and never changed; those of old days are
+replaced by one with the facts that still count (`chronicle/compaction.py`). DuckDB reads them: `FROM
+read_json('LAKE/ledger/*/*.jsonl', union_by_name = true)`.
 
-The chronicle knows at least what the ledger knows. It may know more: of a transaction that failed at its very end.
+The chronicle has at least the ledger's facts. It may have more: those of a transaction that failed at its very end.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ AT_ONCE = 16
 
 @dataclass(frozen=True)
 class TornFile:
-    """A file of the chronicle that is not what was written."""
+    """A file of the chronicle that differs from what was written."""
 
     path: str
     problem: str
@@ -59,9 +60,8 @@ Chronicled = tuple[tuple[Fact, ...], tuple[TornFile, ...]]  # facts in the order
 class LakeChronicle:
     """Keeps facts in a lake.
 
-    A lake that takes nothing stops who wants to record what others will build on. It stops nobody from saying that an
-    attempt or a run has begun or ended: of a disk that is full the ledger has to know. `stagehold reconcile` makes up
-    for that.
+    If the lake takes nothing, facts that others will build on cannot be recorded. Beginnings and ends of attempts and
+    runs can: the ledger has to know of a disk that is full. `stagehold reconcile` repairs the difference.
     """
 
     lake_uri: str
@@ -87,20 +87,20 @@ def open_ledger(settings: Settings, redact: Redact = str) -> Ledger:
 
 
 def is_chronicled(lake_uri: str) -> bool:
-    """Whether anything ever happened here."""
+    """Whether anything ever happened in this lake."""
     return bool(files_at(lake_uri).folders(FOLDER))
 
 
 def read_chronicle(lake_uri: str) -> Chronicled:
-    """Everything that the lake's chronicle says."""
+    """All facts of the lake's chronicle."""
     return read_from(files_at(lake_uri))
 
 
 def read_from(files: Files) -> Chronicled:
-    """Everything that the chronicle in these files of a lake says.
+    """All facts of the chronicle in these files of a lake.
 
-    Where it is compacted meanwhile, it is read anew: what a file said that is gone is in a newer one. A folder of this
-    machine that is listed in the very moment in which all of a day's files are replaced may show neither.
+    If it is compacted meanwhile, it is read anew: the facts of a deleted file are in a newer one. If a folder of this
+    machine is listed in the very moment in which all of a day's files are replaced, neither may be listed.
     """
     while True:
         with suppress(FileNotFoundError):
@@ -117,7 +117,7 @@ def chronicle_sizes(files: Files) -> Mapping[str, int]:
 
 
 def read_files(files: Files, paths: Iterable[str]) -> Mapping[str, tuple[Fact, ...] | TornFile]:
-    """What these files of the chronicle say, by path, in the order in which it was told.
+    """The facts of these files of the chronicle, by path, in the order in which they were told.
 
     :raises FileNotFoundError: one of them has been deleted.
     """
@@ -138,17 +138,17 @@ Told = TypeVar("Told", TakenPosition, Acceptance, Waiver, PartitionRecord)
 
 
 def facts_told(lake_uri: str, kind: type[Told]) -> Sequence[Told]:
-    """All facts of this kind, in the order in which they were told; of partitions those that keep state. Files that are
-    torn are passed over.
+    """All facts of this kind, in the order in which they were told; of partitions only those that keep state. Torn
+    files are passed over.
 
-    Each file is read once in a process, since none ever changes.
+    Each file is read once in a process, since files never change.
     """
     return [fact for fact in _told(lake_uri, _kept_of) if isinstance(fact, kind)]
 
 
 def records_told(lake_uri: str) -> Sequence[PartitionRecord]:
-    """The records of all partitions, in the order in which they were told. There may be very many, so nothing is
-    remembered: all files are read each time.
+    """The records of all partitions, in the order in which they were told. There may be very many, so nothing is kept:
+    all files are read each time.
     """
     return [fact for fact in _told(lake_uri, _records_of) if isinstance(fact, PartitionRecord)]
 

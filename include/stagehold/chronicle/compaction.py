@@ -1,7 +1,7 @@
-"""Compacts the chronicle: of each old day one file is left, which says what a rebuilt ledger still needs of it.
+"""Compacts the chronicle: each old day keeps one file, with the facts that a rebuilt ledger still needs of it.
 
-The new file is there before those that it replaces are deleted. It says each thing as they said it last and is read
-behind them, so whoever dies in between leaves a chronicle from which the same ledger is rebuilt.
+The new file is there before those that it replaces are deleted. It has each fact as it was told last and is read after
+them, so a process that dies in between leaves a chronicle from which the same ledger is rebuilt.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NotCompacted(StrEnum):
 class Compaction:
     """What became of the files of old days, or would become of them.
 
-    :param torn: files that are not what was written; they stay.
+    :param torn: files that differ from what was written; they stay.
     :param missing: how many facts the ledger lacks.
     """
 
@@ -49,7 +49,7 @@ class Compaction:
 
 @dataclass(frozen=True)
 class Replacement:
-    """Files of a day, and what takes their place; without ``content`` nothing does."""
+    """Files of a day, and the file that replaces them; without ``content`` none does."""
 
     path: str
     content: bytes
@@ -68,13 +68,14 @@ class Replacement:
 def compact(files: Files, ledger: Ledger, older_than: datetime, *, dry_run: bool) -> Compaction:
     """Replace what the lake's chronicle keeps of the days before that of ``older_than``, never today or yesterday.
 
-    The ledger says what is needed, so nothing is done unless it knows all that the old days know, or newer: a lost one
-    comes back whole. It is read behind the files; what it forgets after that goes with the next compaction.
+    The ledger decides what is needed, so nothing is done unless it knows all facts of the old days, or newer ones: a
+    lost one comes back whole. It is read after the files; what it forgets after that goes with the next compaction.
 
-    Two at once lose nothing, since each deletes only what it has read as a whole and written again; what both wrote is
-    told twice, and counts once. `reconcile` beside it may tell once more what was forgotten in between.
+    Two compactions at once lose nothing, since each deletes only what it has read as a whole and written again; facts
+    that both wrote are told twice, and count once. `reconcile` beside it may tell facts again that were forgotten in
+    between.
 
-    :param files: the lake's.
+    :param files: the lake's files.
     """
     sizes = {path: size for path, size in chronicle_sizes(files).items() if _day(path) < _first_day_kept(older_than)}
     untouched = Compaction(len(sizes), len(sizes), 0)
@@ -101,7 +102,7 @@ def compact(files: Files, ledger: Ledger, older_than: datetime, *, dry_run: bool
 def replacements(
     known: Iterable[Fact], said: Mapping[str, Sequence[Fact]], sizes: Mapping[str, int]
 ) -> tuple[Replacement, ...]:
-    """What to do with the days of these files, for a ledger that knows ``known`` and lacks nothing that they say."""
+    """What to do with the days of these files, for a ledger that knows ``known`` and lacks none of their facts."""
     paths: dict[str, list[str]] = defaultdict(list)
     for path in said:
         paths[_day(path)].append(path)
@@ -119,7 +120,7 @@ def replacements(
 
 
 def _carry_out(planned: Iterable[Replacement], files: Files) -> None:
-    """Newest files go first: what is left of a day by whoever dies is then its beginning."""
+    """Replace the files. The newest go first: if the process dies, the beginning of a day is left."""
     for replacement in planned:
         if replacement.content and not files.create(replacement.path, replacement.content):
             raise FileExistsError(f"{replacement.path} was there before it was made")
@@ -136,5 +137,5 @@ def _day(path: str) -> str:
 
 
 def _new_path(day: str) -> str:
-    """A path that comes behind all paths that begin with a time, and behind earlier compactions."""
+    """A path after all paths that begin with a time, and after earlier compactions."""
     return f"{FOLDER}/{day}/compacted-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{uuid4().hex[:12]}{ENDING}"

@@ -1,4 +1,4 @@
-"""What ledger and lake say differently, for people and programs."""
+"""How ledger and lake differ, for people and programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stagehold.model.records import Fact, Run
 
 
 class Difference(StrEnum):
-    """How ledger and lake disagree about something. The first four are repaired."""
+    """Kinds of differences between ledger and lake. The first four are repaired."""
 
     ROW_MISSING = "row_missing"  # the lake's chronicle has it
     COMMIT_UNRECORDED = "commit_unrecorded"  # the table's log has it, and no record does
@@ -34,16 +34,15 @@ class Difference(StrEnum):
 
     @property
     def needs_a_person(self) -> bool:
-        """What is neither repaired nor made again by the next run that needs it."""
+        """Whether it is neither repaired nor made again by the next run that needs it."""
         return self in (Difference.ROW_UNCOMMITTED, Difference.TORN)
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A difference of one kind about one subject. ``partitions`` names the partitions that it is about, if it is about
-    any.
+    """A difference of one kind about one subject. ``partitions`` names the partitions that it is about, if any.
 
-    ``pipeline`` and ``interval`` are None where it is about several; ``count`` is of rows, commits or files.
+    ``pipeline`` and ``interval`` are None if it is about several; ``count`` is of rows, commits or files.
     """
 
     difference: Difference

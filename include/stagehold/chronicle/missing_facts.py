@@ -1,7 +1,7 @@
-"""Which facts the ledger lacks that the lake knows, and the other way round.
+"""Which facts of the lake the ledger lacks, and the other way round.
 
-The lake knows from two sources: the chronicle, which has every fact that the ledger had, and the tables' logs, which
-have every commit. What is published counts: a log is never wrong about it.
+The lake has two sources: the chronicle, with every fact that the ledger had, and the tables' logs, with every commit.
+Published data counts: a log is never wrong about it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ UNKNOWN: Progress = (LONG_AGO, AS_WRITTEN[1] - 1)
 
 @dataclass(frozen=True)
 class LakeKnowledge:
-    """What the lake says.
+    """The facts of the lake.
 
     :param told: the chronicle's facts, in the order in which they were told.
-    :param published: of every cell whose tables could be looked at, the newest commit's record of each partition.
-    :param said: what gates said of those that no record knows, as far as it is beside their files.
+    :param published: for every cell whose tables could be read, the newest commit's record of each partition.
+    :param said: verdicts on those that no record knows, as far as they are beside their files.
     """
 
     told: tuple[Fact, ...]
@@ -42,13 +42,13 @@ class LakeKnowledge:
 
 
 def missing_in_ledger(known: Sequence[Fact], lake: LakeKnowledge) -> tuple[Fact, ...]:
-    """What has to be written into a ledger that knows ``known``, in this order."""
+    """The facts to write into a ledger that knows ``known``, in this order."""
     told = missing_rows(known, lake.told)
     return (*told, *adopted_facts((*known, *told), lake))
 
 
 def missing_rows(known: Sequence[Fact], told: Sequence[Fact]) -> tuple[Fact, ...]:
-    """What the chronicle says and the ledger does not, unless the ledger has forgotten it: it knows newer then."""
+    """Facts of the chronicle that the ledger lacks, unless it has forgotten them: then it knows newer ones."""
     rows, numbers, anew = _how_far(known), _highest_numbers(known), _begun_anew(known, told)
     behind = [
         fact
@@ -63,10 +63,11 @@ def missing_rows(known: Sequence[Fact], told: Sequence[Fact]) -> tuple[Fact, ...
 
 
 def still_told(known: Iterable[Fact], told: Mapping[str, Sequence[Fact]]) -> Mapping[str, tuple[Fact, ...]]:
-    """What is needed to rebuild a ledger that knows ``known`` and lacks nothing that was told: each thing that it has
-    a row of, where it was told last. A row may be further than that, as of a run that goes on, but never elsewhere.
+    """The facts that are needed to rebuild a ledger that knows ``known`` and lacks nothing that was told: each fact
+    that it has a row of, as it was told last. A row may be further than that, for example of a run that goes on, but
+    never elsewhere.
 
-    :param told: by the day, or whatever else they are kept under, in the order in which it was told.
+    :param told: facts by the day, or by another name under which they are kept, in the order in which they were told.
     """
     kept = {identity_of(fact) for fact in known}
     last = {identity_of(fact): (day, place) for day, facts in told.items() for place, fact in enumerate(facts)}
@@ -81,7 +82,7 @@ def still_told(known: Iterable[Fact], told: Mapping[str, Sequence[Fact]]) -> Map
 
 
 def missing_in_chronicle(known: Iterable[Fact], told: Iterable[Fact]) -> tuple[Fact, ...]:
-    """What the ledger knows and the chronicle does not, as from the time before there was one."""
+    """Facts of the ledger that the chronicle lacks, for example from the time before there was a chronicle."""
     seen = _how_far(told)
     return tuple(
         fact
@@ -93,7 +94,7 @@ def missing_in_chronicle(known: Iterable[Fact], told: Iterable[Fact]) -> tuple[F
 def unrecorded(
     facts: Iterable[Fact], published: Mapping[Cell, tuple[PartitionRecord, ...]]
 ) -> tuple[PartitionRecord, ...]:
-    """What is published and newer than any record of it."""
+    """Published partitions that are newer than any record of them."""
     newest = newest_records(facts)
     return tuple(
         record
@@ -104,7 +105,7 @@ def unrecorded(
 
 
 def adopted_facts(facts: Iterable[Fact], lake: LakeKnowledge) -> tuple[PartitionRecord | GateResult, ...]:
-    """`unrecorded`, and what gates said of that."""
+    """`unrecorded`, with the verdicts on those partitions."""
     found = unrecorded(facts, lake.published)
     places = {_place(record) for record in found}
     return (*found, *(result for result in lake.said if (result.cell, result.partition) in places))
@@ -113,8 +114,8 @@ def adopted_facts(facts: Iterable[Fact], lake: LakeKnowledge) -> tuple[Partition
 def uncommitted(
     facts: Iterable[Fact], published: Mapping[Cell, tuple[PartitionRecord, ...]]
 ) -> tuple[PartitionRecord, ...]:
-    """Partitions that are recorded as consumable, though their table's log has no such commit. What was judged again
-    has that of the same files.
+    """Partitions that are recorded as consumable, though their table's log has no such commit. For a partition that was
+    judged again, the commit of the same files counts.
     """
     said = {_place(record): record for records in published.values() for record in records}
     return tuple(
@@ -130,7 +131,7 @@ def _is_committed(record: PartitionRecord, published: PartitionRecord | None) ->
 
 
 def newest_records(facts: Iterable[Fact]) -> Mapping[Place, PartitionRecord]:
-    """What counts of each partition."""
+    """The record of each partition that counts."""
     ordered = sorted(
         (fact for fact in facts if isinstance(fact, PartitionRecord)), key=lambda record: partition_age(record)[1]
     )
@@ -146,8 +147,9 @@ def _place(record: PartitionRecord) -> Place:
 
 
 def _as_told_last(told: Iterable[Fact]) -> Mapping[Hashable, Fact]:
-    """Everything but what is appended again and again, each as it was told last. What is appended once is in that order
-    as well: of those that a compaction replaced any may be left, and are told before what took their place.
+    """All facts that are not appended again and again, each as it was told last. Facts that are appended once are in
+    that order as well: some of those that a compaction replaced may be left, and they were told before those that
+    replaced them.
     """
     found: dict[Hashable, Fact] = {}
     for fact in told:
@@ -180,7 +182,7 @@ def _of_kind(kind: FactKind[Any], facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _highest_numbers(known: Iterable[Fact]) -> Mapping[Hashable, int]:
-    """The highest number of each series of facts that are numbered."""
+    """The highest number of each series of numbered facts."""
     found: dict[Hashable, int] = {}
     for fact in known:
         if number_of := BY_TYPE[type(fact)].number:
@@ -210,14 +212,16 @@ def _progress(fact: Fact) -> Progress:
 
 
 def _begun_anew(known: Iterable[Fact], told: Iterable[Fact]) -> frozenset[str]:
-    """Runs that have ended, as an old ledger says, and of which an attempt began after that."""
+    """Runs that have ended, according to an old ledger, and of which an attempt began after that."""
     ends = {row.run_id: row.ended_at for row in known if isinstance(row, Run) and row.ended_at}
     attempts = (fact for fact in told if isinstance(fact, Attempt) and fact.began and fact.run_id in ends)
     return frozenset(attempt.run_id for attempt in attempts if attempt.started_at >= ends[attempt.run_id])
 
 
 def _as_they_ended(facts: Sequence[Fact]) -> Iterator[Fact]:
-    """A run is told when it is made and when it ends; one that has attempts was running between."""
+    """Runs with their states. A run is told when it is made and when it ends; one that has attempts was running in
+    between.
+    """
     begun = {fact.run_id for fact in facts if isinstance(fact, Attempt) and fact.began}
     for fact in facts:
         if isinstance(fact, Run) and fact.state is RunState.CREATED and fact.run_id in begun:

@@ -1,5 +1,5 @@
-"""Acceptances, waivers and pins: somebody's word that data made by other code is as good as by the present one, that
-data may be read though it does not meet an expectation, or that an interval keeps its outputs.
+"""Acceptances, waivers and pins: people's decisions that data made by other code counts like that of the present code,
+that data may be read though it does not meet an expectation, or that an interval keeps its outputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Acceptances:
         self._database = database
 
     def record(self, words: Sequence[Acceptance]) -> None:
-        """Append all or none; never taken back, since runs may have relied on them."""
+        """Append all or none; they are never taken back, since runs may have relied on them."""
         with self._database.writing() as connection:
             stored = [replace(word, reason=storable(word.reason)) for word in words]
             connection.execute(insert(acceptances), [row_of(word) for word in stored])
@@ -53,20 +53,20 @@ class Waivers:
         self._database = database
 
     def record(self, words: Sequence[Waiver]) -> None:
-        """Append all or none; a later one of the same data and expectation takes the place of an earlier one."""
+        """Append all or none; a later one for the same data and expectation replaces an earlier one."""
         with self._database.writing() as connection:
             stored = [replace(waiver, reason=storable(self._database.redact(waiver.reason))) for waiver in words]
             connection.execute(insert(waivers), [row_of(waiver) for waiver in stored])
             self._database.tell(*stored)
 
     def waived_intervals(self, pipeline: str, among: Collection[str]) -> frozenset[str]:
-        """Which of these intervals anything was ever waived in."""
+        """The intervals, of these, in which anything was ever waived."""
         query = select(waivers.c.interval).where(waivers.c.pipeline == pipeline, waivers.c.interval.in_(among))
         with self._database.reading() as connection:
             return frozenset(connection.scalars(query.distinct()))
 
     def waived_places(self, pipelines: Collection[str], now: datetime) -> frozenset[tuple[str, str]]:
-        """The pipelines and intervals of which a waiver holds."""
+        """The pipelines and intervals for which a waiver is in force."""
         columns = waivers.c
         data = (columns.pipeline, columns.interval, columns.stage, columns.partition)
         newest = select(func.max(columns.id)).where(columns.pipeline.in_(pipelines))
@@ -96,7 +96,7 @@ class Pins:
         self._database = database
 
     def record(self, words: Sequence[Pin]) -> None:
-        """Append all or none; a later one of the same interval takes the place of an earlier one."""
+        """Append all or none; a later one for the same interval replaces an earlier one."""
         with self._database.writing() as connection:
             stored = [replace(pin, reason=storable(self._database.redact(pin.reason))) for pin in words]
             connection.execute(insert(pins), [row_of(pin) for pin in stored])
@@ -105,7 +105,7 @@ class Pins:
     def holding(self, pipeline: str, among: Collection[str] | None = None) -> Mapping[str, Pin]:
         """The pins of the intervals that keep their outputs now, by interval.
 
-        :param among: if given, of these intervals alone.
+        :param among: if given, only these intervals.
         """
         wanted = [pins.c.interval.in_(among)] if among is not None else []
         query = select(pins).where(pins.c.pipeline == pipeline, *wanted).order_by(pins.c.id)

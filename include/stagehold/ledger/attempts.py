@@ -22,17 +22,16 @@ BEGAN = attempts.c.epoch > UNBEGUN
 
 
 class Attempts:
-    """The `attempts` table. Tries that have had no lease are told of by `of_run` alone:
-    to all others they are nothing. Every state is compared and set through the state machine of attempts, and noted in
-    `transitions`.
+    """The `attempts` table. Tries that have had no lease are returned by `of_run` alone; all other methods leave them
+    out. Every state is compared and set through the state machine of attempts, and recorded in `transitions`.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def create(self, attempt: Attempt, *events: AttemptEvent) -> None:
-        """Record the attempt as CREATED and let the events happen to it; recording it again changes nothing,
-        so a caller may repeat a call that ended in an outage.
+        """Record the attempt as CREATED and apply the events to it. Recording it again changes nothing, so a caller may
+        repeat a call that ended in an outage.
         """
         row = row_of(replace(attempt, state=AttemptState.CREATED))
         with self._database.writing() as connection:
@@ -41,7 +40,7 @@ class Attempts:
                 self._move(connection, _get(connection, attempt.attempt_id), events)
 
     def begin(self, attempt_id: str, epoch: int) -> Attempt | None:
-        """Deploy the attempt, which has its lease now; None when it has ended, since somebody took it for dead."""
+        """Deploy the attempt, which has its lease now; None if it has ended, because it was taken for dead."""
         with self._database.writing() as connection:
             facts = {"epoch": epoch, "started_at": datetime.now(UTC)}
             if not self._move(connection, _get(connection, attempt_id), (AttemptEvent.DEPLOY,), **facts):
@@ -52,8 +51,8 @@ class Attempts:
             return begun
 
     def apply(self, attempt_id: str, *events: AttemptEvent, failure: Failure | None = None) -> bool:
-        """Let the events happen to the attempt, one after the other; what ended it is kept. False when they change
-        nothing: an end stays, and to what was never made nothing happens.
+        """Apply the events to the attempt, one after the other; the failure that ends it is kept. False if they change
+        nothing: an end stays, and an attempt that was never made stays unmade.
 
         :raises IllegalTransition: it is scheduled or deployed when that is not its next step.
         """
@@ -96,8 +95,8 @@ class Attempts:
         return read_all(self._database, Attempt, query)
 
     def going(self, pipeline: str | None = None) -> tuple[Attempt, ...]:
-        """Attempts that have had their lease and have not ended, of one pipeline or all. Who died without a word is
-        among them until somebody notices.
+        """Attempts that have had their lease and have not ended, of one pipeline or all. An attempt whose process died
+        is among them until somebody notices.
         """
         ended = [state for state in AttemptState if ATTEMPT.is_terminal(state)]
         query = select(attempts).where(BEGAN, attempts.c.state.not_in(ended))
@@ -114,7 +113,7 @@ class Attempts:
             return newest_covering(records(connection, Attempt, query), share)
 
     def failed(self, pipeline: str, interval: str, rules: Collection[str]) -> tuple[Attempt, ...]:
-        """Attempts of the interval, whatever region and run, that failed by one of these rules; by epoch."""
+        """Attempts of the interval, of any region and run, that failed by one of these rules; by epoch."""
         columns = attempts.c
         query = (
             select(attempts)
@@ -130,7 +129,7 @@ class Attempts:
             return frozenset(connection.scalars(select(attempts.c.epoch).where(_same_region(attempt))))
 
     def before(self, attempt: Attempt) -> tuple[Attempt, ...]:
-        """Earlier attempts of the region that had partitions of this one: its fence is theirs, too."""
+        """Earlier attempts of the region that had partitions of this one: its fence keeps them out, too."""
         epoch = attempts.c.epoch
         query = select(attempts).where(_same_region(attempt), BEGAN, epoch < attempt.epoch).order_by(epoch)
         with self._database.reading() as connection:
@@ -167,7 +166,7 @@ def _same_region(attempt: Attempt) -> ColumnElement[bool]:
 
 
 def _get(connection: Connection, attempt_id: str) -> Attempt | None:
-    """The attempt, which nobody else changes before the end of the transaction."""
+    """The attempt, locked: nobody else changes it before the end of the transaction."""
     query = select(attempts).where(attempts.c.attempt_id == attempt_id).with_for_update()
     row = connection.execute(query).mappings().one_or_none()
     return record_of(Attempt, row) if row else None

@@ -1,4 +1,4 @@
-"""Checkpoints: which were begun and how they ended, what attempts did for them, and who asked for savepoints."""
+"""Checkpoints: which were begun and how they ended, what attempts did for them, and requests for savepoints."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from stagehold.model.records import Attempt, Lease
 
 
 class Checkpoints:
-    """The `checkpoints` table. Who writes has the run's coordinator lease: a write under one that somebody has taken
-    over raises Fenced and changes nothing.
+    """The `checkpoints` table. A writer has the run's coordinator lease: if another process has taken the lease over,
+    writing raises Fenced and changes nothing.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin(self, checkpoint: CheckpointRecord, lease: Lease) -> CheckpointRecord:
-        """Spend its number; the checkpoint is in progress from now on."""
+        """Use up its number; the checkpoint is in progress from now on."""
         begun = replace(checkpoint, state=CheckpointState.IN_PROGRESS, triggered_at=datetime.now(UTC))
         with self._database.writing() as connection:
             check_epoch(connection, lease)
@@ -76,7 +76,7 @@ class Checkpoints:
         )
 
     def discard(self, checkpoint: CheckpointRecord, lease: Lease) -> None:
-        """Record that the checkpoint is about to be deleted from the lake: nobody may restore it any more."""
+        """Record that the checkpoint is about to be deleted from the lake: no run may restore it any more."""
         self._set(checkpoint, lease, discarded_at=DatabaseTime())
 
     def get(self, run_id: str, number: int) -> CheckpointRecord:
@@ -96,7 +96,7 @@ class Checkpoints:
         return read_all(self._database, CheckpointRecord, query)
 
     def covered(self, checkpoint: CheckpointRecord) -> int | None:
-        """The highest id in `partitions` that it has; None when this ledger does not know."""
+        """The highest id in `partitions` that it contains; None if this ledger does not know."""
         with self._database.reading() as connection:
             found: int | None = connection.scalar(select(checkpoints.c.covers).where(*_key(checkpoint)))
             return found
@@ -116,7 +116,7 @@ def _key(checkpoint: CheckpointRecord) -> tuple[ColumnElement[bool], ...]:
 
 @dataclass(frozen=True)
 class Notice:
-    """A checkpoint as an attempt of its run sees it. ``asked``: it has a part in it; ``answer``: what it said."""
+    """A checkpoint for an attempt of its run. ``asked``: the attempt has a part in it; ``answer``: its answer."""
 
     checkpoint: CheckpointRecord
     asked: bool
@@ -130,7 +130,7 @@ class Acknowledgements:
         self._database = database
 
     def ask(self, checkpoint: CheckpointRecord, attempts: Sequence[Attempt], lease: Lease) -> None:
-        """Ask all or none; Fenced when the run's coordinator ``lease`` was taken over."""
+        """Ask all attempts or none; Fenced if another process has taken over the run's coordinator ``lease``."""
         rows = [
             {
                 "run_id": checkpoint.run_id,
@@ -150,21 +150,21 @@ class Acknowledgements:
     def answer(
         self, checkpoint: CheckpointRecord, attempt_id: str, answer: Answer, reason: CheckpointFailure | None = None
     ) -> None:
-        """Record the answer of an attempt. The first answer counts; an answer that comes after the checkpoint has ended
-        is of no use, and does no harm.
+        """Record the answer of an attempt. The first answer counts; an answer after the end of the checkpoint has no
+        use, and does no harm.
         """
         self._answer(_of(checkpoint), acknowledgements.c.attempt_id == attempt_id, answer=answer, reason=reason)
 
     def settle(self, checkpoint: CheckpointRecord) -> None:
-        """All tasks have done their part: whoever has not answered has finished instead."""
+        """All tasks have done their part: those without an answer have finished instead."""
         self._answer(_of(checkpoint), answer=Answer.ACKNOWLEDGED)
 
     def of(self, checkpoint: CheckpointRecord) -> tuple[Acknowledgement, ...]:
-        """What was acknowledged of the checkpoint, by region and share."""
+        """The acknowledgements of the checkpoint, by region and share."""
         return self._fetch(_of(checkpoint))
 
     def of_run(self, run_id: str) -> tuple[Acknowledgement, ...]:
-        """What was acknowledged of all checkpoints of the run, by number."""
+        """The acknowledgements of all checkpoints of the run, by number."""
         return self._fetch(acknowledgements.c.run_id == run_id)
 
     def notices(self, attempt: Attempt, after: int) -> tuple[Notice, ...]:
@@ -203,14 +203,14 @@ def _notice(row: RowMapping) -> Notice:
 
 
 class SavepointRequests:
-    """The `savepoint_requests` table. What was made of a request stands in the lake, so no lake keeps requests."""
+    """The `savepoint_requests` table. The result of a request is in the lake, so requests are not kept in the lake."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def ask(self, request: SavepointRequest) -> SavepointRequest:
-        """Keep the request and give it as it stands. An earlier request of that name that is not settled is taken for
-        the same; a settled request makes room.
+        """Keep the request and return it. An earlier request of that name that is not settled counts as the same; a
+        settled one is replaced.
         """
         new = self._database.insert(savepoint_requests).values(row_of(request))
         anew = {name: new.excluded[name] for name in row_of(request) if name != "name"}
@@ -225,7 +225,7 @@ class SavepointRequests:
         return read_one(self._database, SavepointRequest, query)
 
     def open_of(self, run_id: str) -> tuple[SavepointRequest, ...]:
-        """Requests of a run that nobody has served yet, in the order in which they came."""
+        """Requests of a run that were not served yet, in the order in which they came."""
         columns = savepoint_requests.c
         query = select(savepoint_requests).where(columns.run_id == run_id, columns.settled_at.is_(None))
         return read_all(self._database, SavepointRequest, query.order_by(columns.requested_at, columns.name))

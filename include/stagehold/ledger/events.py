@@ -1,4 +1,4 @@
-"""Events and transitions: a run's history for people, and how the states of runs and attempts came about."""
+"""Events and transitions: a run's history for people, and how runs and attempts came to their states."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Events:
     def of_run(self, run_id: str, after: int = 0) -> tuple[Event, ...]:
         """The run's events in order, without the traces of its failures.
 
-        On PostgreSQL two events written at the same moment may show up in turn the wrong way round, so a follower may
-        then be given one twice and miss the other.
+        On PostgreSQL two events written at the same moment may become visible in the wrong order, so a follower may get
+        one twice and miss the other.
 
-        :param after: how many of them the caller has already, for those who follow a run.
+        :param after: how many of them a follower has already.
         """
         query = (
             select(events).where(events.c.run_id == run_id, events.c.kind != TRACE).order_by(events.c.id).offset(after)
@@ -50,7 +50,7 @@ class Events:
         return read_all(self._database, Event, query)
 
     def traces(self, run_id: str) -> Mapping[str, str]:
-        """The whole story of each failure of the run that has one, by attempt id."""
+        """The trace of each failure of the run that has one, by attempt id."""
         query = (
             select(events.c.subject, events.c.text)
             .where(events.c.run_id == run_id, events.c.kind == TRACE)
@@ -61,7 +61,7 @@ class Events:
 
 
 class Transitions:
-    """The `transitions` table. Rows are written by whoever writes the state, in one transaction with it."""
+    """The `transitions` table. A row is written together with the state, in one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -74,14 +74,14 @@ class Transitions:
 
 
 def note_beginning(connection: Connection, run_id: str, attempt_id: str | None, state: StrEnum) -> None:
-    """Note in the caller's transaction that a run's or an attempt's life begins in ``state``."""
+    """Record in the caller's transaction that a run's or an attempt's life begins in ``state``."""
     _insert(connection, [{"run_id": run_id, "attempt_id": attempt_id, "before": None, "after": state, "event": None}])
 
 
 def note_moves(
     connection: Connection, run_id: str, attempt_id: str | None, made: Sequence[Move[State, Happening]]
 ) -> None:
-    """Note the changes of a run's or an attempt's state in the transaction of the caller, who writes the state."""
+    """Record the changes of a run's or an attempt's state in the transaction of the caller, who writes the state."""
     _insert(connection, [{"run_id": run_id, "attempt_id": attempt_id, **vars(move)} for move in made])
 
 
@@ -91,7 +91,9 @@ def _insert(connection: Connection, rows: Sequence[dict[str, object]]) -> None:
 
 
 def _transition(row: RowMapping) -> Transition:
-    """The words of a run and of an attempt are two languages; the row's attempt tells which one it speaks."""
+    """The transition. Runs and attempts have different words for states; the row's attempt tells which words these
+    are.
+    """
     state, event = (RunState, RunEvent) if row["attempt_id"] is None else (AttemptState, AttemptEvent)
     return Transition(
         run_id=row["run_id"],

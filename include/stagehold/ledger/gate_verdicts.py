@@ -1,4 +1,4 @@
-"""Verdicts: what gates said of each partition, passed or not, and of all partitions of a stage together."""
+"""Verdicts: the results of gates for each partition, met or not, and for all partitions of a stage together."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class GateResults:
         self._database = database
 
     def record(self, results: Sequence[GateResult]) -> None:
-        """Append all results or none. Not fenced:
-        a judgement is about data, and only `Partitions.record` makes data count.
+        """Append all results or none. Not fenced: a result is about data, and only `Partitions.record` makes data
+        count.
         """
         if not results:
             return
@@ -34,7 +34,7 @@ class GateResults:
             self._database.tell(*stored)
 
     def as_stored(self, results: Sequence[GateResult]) -> list[GateResult]:
-        """Results as the lake is to be told them: without secrets, and with what every database can store."""
+        """Results as they are told to the lake: without secrets, and with characters that every database can store."""
         return [self._as_stored(result) for result in results]
 
     def _as_stored(self, result: GateResult) -> GateResult:
@@ -47,18 +47,22 @@ class GateResults:
         )
 
     def _redacted_json(self, text: str) -> str:
-        """A secret with a quote or an umlaut is not found as JSON writes it, so each text in it is looked at."""
+        """JSON without secrets. Each text in it is looked at by itself: JSON writes a secret with a quote or an umlaut
+        differently.
+        """
         if "\\" not in text:
             return self._database.redact(text)
         return json.dumps(_each_text(json.loads(text), self._database.redact), sort_keys=True)
 
     def newest(self, cell: Cell, among: Collection[int] | None = None) -> tuple[GateResult, ...]:
-        """All that was said when each partition was judged last; of the partitions ``among``, if they are given."""
+        """All results of each partition when it was judged last; only of the partitions ``among``, if they are
+        given.
+        """
         return self._judged_last(cell, true(), among)
 
     def verdicts(self, cell: Cell) -> tuple[GateResult, ...]:
-        """`newest` without the texts of JSON that most of its bytes are: ``configuration`` is empty, and ``result`` but
-        for what failed.
+        """`newest` without most of its bytes, which are texts of JSON: ``configuration`` is empty, and so is ``result``
+        unless the expectation is not met.
         """
         columns = gate_results.c
         seen = case((columns.passed, ""), else_=columns.result).label("result")
@@ -68,9 +72,7 @@ class GateResults:
     def of_expectation(
         self, pipeline: str, stage: str, intervals: Collection[str], expectation: str
     ) -> tuple[GateResult, ...]:
-        """What was said of each partition when it was asked about this expectation last, by partition; without
-        ``result``.
-        """
+        """The last result of this expectation for each partition, by partition; without ``result``."""
         columns = gate_results.c
         of_stage = [columns.pipeline == pipeline, columns.interval.in_(intervals), columns.stage == stage]
         last = select(func.max(columns.id)).where(*of_stage, columns.expectation == expectation)
@@ -79,8 +81,8 @@ class GateResults:
         return read_all(self._database, GateResult, query.order_by(columns.partition))
 
     def failures(self, cell: Cell) -> tuple[GateResult, ...]:
-        """What failed when each partition was judged last, without ``configuration`` and ``result``, which are most of
-        its bytes; nothing for a partition that passed then.
+        """The unmet results of each partition when it was judged last, without ``configuration`` and ``result``, which
+        are most of the bytes; nothing for a partition that passed then.
         """
         columns = gate_results.c
         named = [column for column in columns if column is not columns.configuration and column is not columns.result]

@@ -1,4 +1,4 @@
-"""History: what of the past nobody decides by any more leaves the ledger, so that it does not grow for ever."""
+"""History: old rows that no decision needs any more leave the ledger, so that it does not grow for ever."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Forgotten:
 
 @dataclass(frozen=True)
 class WithoutOldFiles:
-    """Pipelines and intervals of which no file is left that only replaced records name.
+    """Pipelines and intervals without any file that only replaced records name.
 
-    Somebody looked at the files after the record with the id ``upto`` had been made. What is replaced later may have
-    files that are still there.
+    Their files were looked at after the record with the id ``upto`` had been made. Records that are replaced later may
+    have files that are still there.
     """
 
     places: Collection[tuple[str, str]]
@@ -75,11 +75,11 @@ class History:
         self._database, self._at_once = database, at_once
 
     def forget(self, older_than: datetime, cleared: WithoutOldFiles, *, dry_run: bool) -> Forgotten:
-        """Delete what is older and decides nothing, some rows at a time; who dies half-way may begin anew.
+        """Delete old rows that decide nothing, some at a time; a process that dies half-way may begin anew.
 
-        :param cleared: elsewhere records of partitions stay: nobody would find their files without them.
+        :param cleared: in all other places records of partitions stay: without them their files would not be found.
 
-        The chronicle is not told. Until it is compacted a ledger that is lost comes back with what was forgotten, and
+        The chronicle is not changed. Until it is compacted, a lost ledger comes back with what was forgotten, and
         decides as before.
         """
         work = self._count if dry_run else self._delete
@@ -106,7 +106,9 @@ class History:
             return connection.scalar(select(func.count()).select_from(table).where(*conditions)) or 0
 
     def _delete(self, table: Table, *conditions: ColumnElement[bool]) -> int:
-        """Rows are looked for without a lock. Each is asked once more when it goes: its run may have begun anew."""
+        """Delete rows. They are looked for without a lock, and each is checked once more when it goes: its run may have
+        begun anew.
+        """
         key = tuple_(*table.primary_key)
         with self._database.reading() as connection:
             found = [tuple(row) for row in connection.execute(select(*table.primary_key).where(*conditions))]
@@ -172,7 +174,7 @@ def _gone_checkpoints(older_than: datetime) -> Sequence[ColumnElement[bool]]:
 
 
 def _of_gone_checkpoints(older_than: datetime) -> Sequence[ColumnElement[bool]]:
-    """Checkpoints that are gone, and, for who only counts, those that are about to be."""
+    """Checkpoints that are gone and, for counting, those that are about to go."""
     stays = select(checkpoints.c.number).where(
         *_same(checkpoints, acknowledgements, "run_id", "number"),
         not_(func.coalesce(and_(*_gone_checkpoints(older_than)), false())),
