@@ -39,8 +39,8 @@ class Leases:
         self._database = database
 
     def acquire(self, name: str, holder: str, seconds: float) -> Lease:
-        """Take the lease with the next epoch; LeaseHeld while somebody else's has not ended.
-        One's own is taken anew.
+        """Take the lease with the next epoch; LeaseHeld while another holder's has not ended. A holder may take its own
+        lease anew.
         """
         free = (leases.c.expires_at <= DatabaseTime()) | (leases.c.holder == holder)
         with self._database.writing() as connection:
@@ -56,16 +56,17 @@ class Leases:
         *,
         above: int = 0,
     ) -> Lease:
-        """Take a share of ``region``, or all of it, and with it whatever overlaps it, however the region was cut
-        before.
+        """Take a share of ``region``, or all of it, and with it every share that overlaps it, however the region was
+        cut before.
 
         All shares of a region draw their epochs from one sequence, that of the region's own lease. So of any two
-        attempts that were ever allowed to write one partition, the later has the higher epoch. What is taken along ends
-        at once, which fences its holder and leaves the rest of it free for others.
+        attempts that were ever allowed to write one partition, the later has the higher epoch. Leases of overlapping
+        shares end at once, which fences their holders and leaves the rest of them free for others.
 
-        :param may_seize: whether the holder of this text may be robbed of a lease that has not ended.
-        :param above: an epoch that somebody has had, as the tables' logs say: they remember it when a ledger was lost.
-        :raises LeaseHeld: somebody else works on partitions of this share.
+        :param may_seize: whether a lease that has not ended may be taken from the holder of this text.
+        :param above: an epoch that somebody has had, according to the tables' logs: they remember it when a ledger was
+            lost.
+        :raises LeaseHeld: another holder works on partitions of this share.
         """
         following = self._database.insert(leases).values(
             name=region, holder=holder, epoch=above + 1, expires_at=DatabaseTime(), taken_at=DatabaseTime()
@@ -75,7 +76,7 @@ class Leases:
             leases.c.epoch
         )
         with self._database.writing() as connection:
-            epoch = connection.execute(counting).scalar_one()  # holds every other taker back, too
+            epoch = connection.execute(counting).scalar_one()  # this also makes every other taker wait
             rivals = _rivals(connection, region, share)
             for rival in rivals:
                 if rival.alive and rival.holder != holder and not may_seize(rival.holder):
@@ -99,14 +100,15 @@ class Leases:
         return tuple(rival.share for rival in rivals if rival.share != share)
 
     def holder(self, region: str) -> str | None:
-        """Somebody who works on the region, or on a share of it, now."""
+        """A holder that works on the region, or on a share of it, now."""
         with self._database.reading() as connection:
             return next((rival.holder for rival in _rivals(connection, region, None) if rival.alive), None)
 
     def renew(self, lease: Lease, seconds: float, pulse: Pulse | None = None) -> Lease:
-        """Move the end of the lease; works after its end too, if nobody has taken it since. Fenced if somebody has.
+        """Move the end of the lease; this works after its end too, if nobody has taken it since. Fenced if somebody
+        has.
 
-        :param pulse: how its holder gets on; None leaves what it said before.
+        :param pulse: the holder's report on its work; None leaves the report before.
         """
         said = {"pulse": pulse} if pulse else {}
         moved = update(leases).values(expires_at=DatabaseTime(seconds), renewed_at=DatabaseTime(), **said)
@@ -116,19 +118,19 @@ class Leases:
             return record_of(Lease, connection.execute(renewal).mappings().one())
 
     def release(self, lease: Lease) -> None:
-        """End the lease now. Its epoch stays, so the next holder's is higher;
-        a lease that was taken over is left alone.
+        """End the lease now. Its epoch stays, so the next holder's is higher; a lease that was taken over is left
+        alone.
         """
         with self._database.writing() as connection:
             mine = (leases.c.name == lease.name, leases.c.epoch == lease.epoch)
             connection.execute(update(leases).where(*mine).values(expires_at=DatabaseTime()))
 
     def get(self, name: str) -> Lease | None:
-        """The lease as it stands, ended or not."""
+        """The lease as it is, ended or not."""
         return read_one(self._database, Lease, select(leases).where(leases.c.name == name))
 
     def known(self, names: Collection[str]) -> frozenset[str]:
-        """Those of these leases that were ever taken."""
+        """The leases, of these, that were ever taken."""
         with self._database.reading() as connection:
             return frozenset(connection.scalars(select(leases.c.name).where(leases.c.name.in_(names))))
 
@@ -158,12 +160,15 @@ class Leases:
         return read_all(self._database, Lease, asked)
 
     def now(self) -> datetime:
-        """The database's time, which leases end by."""
+        """The database's time, by which leases end."""
         with self._database.reading() as connection:
             return connection.execute(select(DatabaseTime())).scalar_one()
 
     def require_none(self) -> None:
-        """:raises LeaseHeld: somebody is at work, on whatever it is."""
+        """Refuse while any lease is held.
+
+        :raises LeaseHeld: somebody is at work, on anything.
+        """
         with self._database.reading() as connection:
             alive = select(leases.c.name).where(leases.c.expires_at > DatabaseTime()).order_by(leases.c.name)
             if name := connection.scalar(alive.limit(1)):
@@ -172,8 +177,8 @@ class Leases:
     def _take(
         self, connection: Connection, name: str, holder: str, seconds: float, *, free: ColumnElement[bool]
     ) -> Lease | None:
-        """Write the next epoch if the row is ``free``, in one statement:
-        of several takers at once the database lets one through.
+        """Write the next epoch if the row is ``free``, in one statement: of several takers at once the database lets
+        one through.
         """
         taken = {"holder": holder, "expires_at": DatabaseTime(seconds), **_TAKEN_NOW}
         first = self._database.insert(leases).values(name=name, epoch=1, **taken)
@@ -183,7 +188,7 @@ class Leases:
         return record_of(Lease, row) if row else None
 
 
-# What a lease is set to when it changes hands, beside its holder, epoch and end.
+# The values of a lease that changes hands, beside its holder, epoch and end.
 _TAKEN_NOW: Mapping[str, Any] = {"taken_at": DatabaseTime(), "renewed_at": DatabaseTime(), "pulse": None}
 
 
@@ -193,7 +198,7 @@ def lease_name(region: str, share: Share | None) -> str:
 
 @dataclass(frozen=True)
 class _Rival:
-    """The lease of a share, as it stands; ``alive`` while it has not ended."""
+    """The lease of a share, as it is now; ``alive`` while it has not ended."""
 
     name: str
     share: Share | None
@@ -202,8 +207,8 @@ class _Rival:
 
 
 def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[_Rival, ...]:
-    """Leases of the region whose shares overlap ``share``, itself included.
-    Shares are numbers: they are compared here, not in SQL.
+    """Leases of the region whose shares overlap ``share``, itself included. Shares are numbers: they are compared here,
+    not in SQL.
     """
     named = (leases.c.name == region) | leases.c.name.startswith(f"{region}/", autoescape=True)
     query = select(leases.c.name, leases.c.holder, (leases.c.expires_at > DatabaseTime()).label("alive")).where(named)
@@ -216,8 +221,8 @@ def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[_
 
 
 def check_epoch(connection: Connection, lease: Lease) -> None:
-    """Raise Fenced unless ``lease`` has the newest epoch.
-    It stays the newest until the transaction ends: nobody else can take it.
+    """Raise Fenced unless ``lease`` has the newest epoch. It stays the newest until the transaction ends: nobody else
+    can take the lease before.
     """
     epoch = connection.scalar(select(leases.c.epoch).where(leases.c.name == lease.name).with_for_update())
     if epoch is None:
@@ -232,13 +237,14 @@ def _refuse(connection: Connection, name: str) -> NoReturn:
 
 
 class Heartbeat:
-    """Renews a lease from a daemon thread, from entering to leaving the context; it does not release it.
+    """Renews a lease from a daemon thread, from entering the context to leaving it; it does not release it.
 
     An outage of the ledger is survived as long as the lease lasts. Between two beats a lease that was seized looks
-    alive, and `check` may pass just before it is: whatever becomes visible to others has to check the epoch itself.
+    alive, and `check` may pass just before it is seized: before anything becomes visible to others, the epoch itself
+    has to be checked.
 
-    :param seconds: what each renewal asks for; it is asked for three times as often.
-    :param meter: measures the work that is done under the lease; what it says goes along with each renewal.
+    :param seconds: the length that each renewal asks for; it is asked for three times as often.
+    :param meter: measures the work that is done under the lease; its report goes along with each renewal.
     """
 
     def __init__(self, leases: Leases, lease: Lease, seconds: float, meter: Meter | None = None) -> None:
@@ -290,7 +296,7 @@ class Heartbeat:
                 self._lose(error)
 
     def _pulse(self) -> Pulse | None:
-        """What the meter says. What keeps it from that keeps no lease from being renewed."""
+        """The meter's report. An error of the meter never keeps the lease from being renewed."""
         try:
             return self.meter.pulse()
         except Exception:

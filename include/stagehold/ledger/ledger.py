@@ -89,11 +89,11 @@ class Ledger:
     def open(
         cls, url: str, redact: Redact = str, chronicle: Chronicle = keep_nowhere, listen: Listen = tell_nobody
     ) -> Ledger:
-        """Connect to the ledger at a SQLAlchemy ``url``, making it or migrating it to this code's schema first.
+        """Connect to the ledger at a SQLAlchemy ``url``; it is made, or migrated to this code's schema, first.
 
         :param redact: takes secrets out of the texts of errors, events, reasons and observations before they are
-          stored.
-        :param chronicle: is given what must outlive the ledger before the ledger itself has it.
+            stored.
+        :param chronicle: is given facts that must outlive the ledger before the ledger itself has them.
         :param listen: is told of each change of a run's state when others can see it.
         """
         database = Database(url, redact, chronicle, listen)
@@ -117,8 +117,8 @@ class Ledger:
 
     @property
     def revision(self) -> Revision:
-        """How far the ledger has got, so that what was made from it can be kept until something is written: another one
-        after anything was written that a plan or a page says, of any pipeline. What is forgotten may leave it as it is.
+        """How far the ledger has got; a value that changes after anything was written that a plan or a page shows, of
+        any pipeline. So results can be kept until then. Forgetting may leave it as it is.
         """
         newest = (select(func.coalesce(func.max(table.c.id), 0)).scalar_subquery() for table in _APPENDED)
         asked = select(func.count()).select_from(restores).scalar_subquery()
@@ -130,9 +130,7 @@ class Ledger:
         return self._database.kept_open()
 
     def together(self) -> AbstractContextManager[None]:
-        """Make one transaction of all calls that this thread makes inside the block:
-        nothing of it is seen before all of it is.
-        """
+        """Make one transaction of all calls that this thread makes inside the block: they become visible together."""
         return self._database.together()
 
     def close(self) -> None:
@@ -149,7 +147,7 @@ class Ledger:
 
 
 Choose = Callable[[Sequence[Fact]], Sequence[Fact]]  # given all facts
-REBUILDER = "reconcile"  # holds a lease whose holder nobody knows any more
+REBUILDER = "reconcile"  # holds a lease whose holder is no longer known
 
 
 class Facts:
@@ -171,11 +169,11 @@ class Facts:
             return {row.name: row.epoch for row in connection.execute(select(leases.c.name, leases.c.epoch))}
 
     def mend(self, choose: Choose) -> tuple[Fact, ...]:
-        """Write the facts that ``choose`` picks, knowing all that are here, and give them. They go past the machines of
-        states: in place of the row with their key, or behind all others where rows are numbered.
+        """Write the facts that ``choose`` picks from all facts that are here, and return them. They bypass the state
+        machines: they replace the row with their key, or are appended where rows are numbered.
 
-        Nobody writes between that knowledge and the rows, so none becomes newer than what it did not know of. They are
-        not told to the chronicle, where they come from.
+        Nobody writes in between, so no row becomes newer without being known. They are not told to the chronicle, where
+        they come from.
         """
         with self._database.writing() as connection:
             _lock(connection)
@@ -189,7 +187,7 @@ class Facts:
         return chosen
 
     def raise_epochs(self, epochs: Mapping[str, int]) -> None:
-        """Have the next holder of each lease get a higher epoch; whoever has a lower one now is fenced."""
+        """Have the next holder of each lease get a higher epoch; a holder with a lower one is fenced now."""
         with self._database.writing() as connection:
             for name, epoch in epochs.items():
                 row = {"name": name, "holder": REBUILDER, "epoch": epoch, "expires_at": DatabaseTime()}

@@ -1,4 +1,6 @@
-"""Partitions: what every attempt left of every partition of every stage, and into how many an interval cuts a stage."""
+"""Partitions: the records of every attempt about every partition of every stage, and into how many an interval cuts a
+stage.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,8 @@ from stagehold.model.standing import PartitionState
 
 @dataclass(frozen=True)
 class StateFigures:
-    """Partitions of one stage, by its id, and interval that one run left in the state in which they are now;
-    ``recorded_at`` is the newest. ``judged`` are those that a gate has looked at, ``refused`` those that do not meet
-    all that it holds for critical.
+    """Partitions of one stage, by its id, and interval that one run left in their present state; ``recorded_at`` is the
+    newest. A gate has ``judged`` so many; ``refused`` ones do not meet all critical expectations.
     """
 
     interval: str
@@ -46,9 +47,7 @@ class Partitions:
         self._database = database
 
     def record(self, records: Sequence[PartitionRecord], lease: Lease) -> None:
-        """Append all records or none; Fenced when ``lease`` was taken over,
-        even if it has ended without being taken.
-        """
+        """Append all records or none; Fenced if ``lease`` was taken over, even if it has ended without being taken."""
         with self._database.writing() as connection:
             check_epoch(connection, lease)
             if records:
@@ -98,7 +97,7 @@ class Partitions:
             return connection.scalar(query) is not None
 
     def counts(self, pipeline: str, interval: str) -> Mapping[str, Mapping[PartitionState, int]]:
-        """How many partitions of each stage are in each state now, by stage id. Quicker than reading the records."""
+        """How many partitions of each stage are in each state now, by stage id. Faster than reading the records."""
         columns = partitions.c
         cell = (columns.pipeline == pipeline, columns.interval == interval)
         newest = select(func.max(columns.id)).where(*cell).group_by(columns.stage, columns.partition)
@@ -110,9 +109,7 @@ class Partitions:
         return counts
 
     def figures(self, pipeline: str, intervals: Collection[str]) -> tuple[StateFigures, ...]:
-        """What the newest records of these intervals say together, in one query that brings one row for each state and
-        run.
-        """
+        """Sums over the newest records of these intervals, by one query that returns one row for each state and run."""
         columns = partitions.c
         wanted = (columns.pipeline == pipeline, columns.interval.in_(intervals))
         newest = select(func.max(columns.id)).where(*wanted)
@@ -123,9 +120,9 @@ class Partitions:
             return tuple(_figures(row) for row in connection.execute(query))
 
     def highest_id(self) -> int:
-        """Every row up to this id that will ever be there is there now, so none can turn up below it later.
+        """An id such that every row up to it is there now: none can appear below it later.
 
-        PostgreSQL gives out ids before the transactions that use them are committed, so all of those are waited for; in
+        PostgreSQL gives out ids before the transactions that use them are committed, so this waits for all of them; in
         SQLite there is one writer.
         """
         with self._database.writing() as connection:
@@ -142,7 +139,7 @@ class Partitions:
     def between(self, pipeline: str, interval: str, after: int, upto: int) -> Mapping[str, tuple[PartitionRecord, ...]]:
         """The newest row of each partition, by stage id, among those with ids above ``after`` and up to ``upto``.
 
-        It costs what these rows are, not what the interval has on record.
+        Its time depends on the number of these rows, not on the number of records of the interval.
         """
         columns = partitions.c
         cell = [columns.pipeline == pipeline, columns.interval == interval]
@@ -157,7 +154,7 @@ class Partitions:
         return self._newest(partitions.c.pipeline == pipeline, partitions.c.stage == stage)
 
     def intervals(self, pipeline: str, limit: int | None = None) -> tuple[str, ...]:
-        """The intervals of a pipeline that have records, those that were worked on last first."""
+        """The intervals of a pipeline that have records, the last worked on first."""
         columns = partitions.c
         query = select(columns.interval).where(columns.pipeline == pipeline).group_by(columns.interval)
         with self._database.reading() as connection:
@@ -189,12 +186,12 @@ class Partitions:
         return read_all(self._database, PartitionRecord, select(partitions).where(*wanted).order_by(partitions.c.id))
 
     def of_run(self, run_id: str) -> tuple[PartitionRecord, ...]:
-        """Everything the run recorded, oldest first."""
+        """Every record of the run, oldest first."""
         query = select(partitions).where(partitions.c.run_id == run_id).order_by(partitions.c.id)
         return read_all(self._database, PartitionRecord, query)
 
     def seconds_of(self, run_ids: Collection[str]) -> Mapping[str, Mapping[int, float]]:
-        """How long each partition took when one of these runs timed it last, by stage id and partition. Quicker than
+        """How long each partition took when one of these runs last timed it, by stage id and partition. Faster than
         reading the records.
         """
         columns = partitions.c
@@ -257,7 +254,7 @@ class PartitionCounts:
         self._database = database
 
     def decided(self, pipeline: str, interval: str) -> Mapping[str, PartitionCount]:
-        """How many partitions were decided for the interval, by stage id."""
+        """The numbers of partitions that were decided for the interval, by stage id."""
         columns = partition_counts.c
         query = select(partition_counts).where(columns.pipeline == pipeline, columns.interval == interval)
         with self._database.reading() as connection:
@@ -265,7 +262,9 @@ class PartitionCounts:
             return {count.cell.stage: count for count in found}
 
     def decide(self, count: PartitionCount) -> PartitionCount:
-        """Record ``count`` unless a count is there; returns the count that stands, which is the first for ever."""
+        """Record ``count`` unless a count is there; returns the count that is valid, which is the first one for
+        ever.
+        """
         row = row_of(count)
         columns = partition_counts.c
         standing = select(partition_counts).where(

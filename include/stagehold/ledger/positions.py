@@ -33,22 +33,21 @@ class Positions:
             return _taken(connection, *_of_cell(cell)).get(cell.interval)
 
     def take(self, cell: Cell, run_id: str, choose: Choose) -> Position:
-        """What the cell's interval took last; if it has taken nothing, what ``choose`` picks knowing what all others
-        took.
+        """What the cell's interval took last; if it has taken nothing, what ``choose`` picks from what all others took.
 
-        Nobody else takes anything between that knowledge and the record, so ``choose`` must be quick and ask nobody.
+        No other interval takes anything between that and the record, so ``choose`` must be quick and wait for nothing.
         """
         with self._taking() as connection:
             known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))
             return known.get(cell.interval) or self._record(connection, cell, run_id, choose(known))
 
     def take_back(self, cell: Cell, run_id: str, position: Position) -> None:
-        """Record what the cell's interval took as the commits of ``run_id`` say, unless it is known."""
+        """Record what the cell's interval took according to the commits of ``run_id``, unless it is known."""
         self.take(cell, run_id, lambda _: position)
 
     def take_for_run(self, cell: Cell, run_id: str, position: Position) -> Position:
-        """What the cell's interval took last, if the run has taken something of it already;
-        else ``position``, from now on.
+        """What the cell's interval took last, if the run has taken something of it already; else ``position``, from now
+        on.
         """
         with self._taking() as connection:
             mine = select(positions.c.id).where(*_of_cell(cell), positions.c.run_id == run_id).limit(1)
@@ -63,16 +62,16 @@ class Positions:
             return position if same else self._record(connection, cell, run_id, position)
 
     def exchange(self, cell: Cell, run_id: str, before: Position, after: Position) -> Position:
-        """What the cell's interval has taken from now on: ``after``, if it was ``before`` until now, else whatever
-        somebody else made of it meanwhile.
+        """What the cell's interval has taken from now on: ``after``, if it was ``before`` until now; else what another
+        process recorded meanwhile.
         """
         with self._taking() as connection:
             known = _taken(connection, *_of_cell(cell))[cell.interval]
             return self._record(connection, cell, run_id, after) if known == before else known
 
     def take_again(self, cell: Cell, run_id: str, choose: Choose) -> Position:
-        """What ``choose`` picks knowing what all other intervals took,
-        in place of what the cell's interval took before.
+        """What ``choose`` picks from what all other intervals took, in place of what the cell's interval took
+        before.
         """
         with self._taking() as connection:
             known = _taken(connection, *_of_stage(cell.pipeline, cell.stage))

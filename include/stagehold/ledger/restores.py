@@ -1,4 +1,4 @@
-"""Restores and backfills: what runs are asked to compute anew or told to do, and how far that got."""
+"""Restores and backfills: what runs are asked to compute anew or told to do, and how far that is."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Restores:
         self._database = database
 
     def ask(self, restore: Restore) -> Restore:
-        """Keep the request and give it as it stands: where its identity is known, the request that there is, in the
-        life that is given, if any.
+        """Keep the request and return it as it is recorded. If its identity is known, that is the earlier request, in
+        the given life, if any.
         """
         new = self._database.insert(restores).values(row_of(restore))
         living = {"life": func.coalesce(new.excluded.life, restores.c.life)}
@@ -48,7 +48,7 @@ class Restores:
         return self._select(restores.c.run_id == run_id)
 
     def runs_of_backfills(self, pipeline: str) -> Mapping[str, tuple[Run, ...]]:
-        """The runs that carry out orders of backfills, by the backfill's id; of a run that was asked more than once the
+        """The runs that carry out orders of backfills, by the backfill's id; if a run was asked more than once, the
         newest order counts.
         """
         query = select(restores).join(runs, runs.c.run_id == restores.c.run_id).where(runs.c.pipeline == pipeline)
@@ -65,7 +65,9 @@ class Restores:
             return found
 
     def settle(self, restore: Restore, snapshot: str) -> Restore:
-        """Note with which checkpoint the run begins, and give the request as it stands: the first word counts."""
+        """Record with which checkpoint the run begins, and return the request as it is recorded: the first record
+        counts.
+        """
         same = (restores.c.run_id == restore.run_id, restores.c.identity == restore.identity)
         unsettled = (restores.c.stage.is_(None), restores.c.snapshot.is_(None))
         settling = update(restores).where(*same, *unsettled).values(snapshot=snapshot).returning(restores)
@@ -79,7 +81,7 @@ class Restores:
     def computed(self, restore: Restore) -> Mapping[str, frozenset[int]]:
         """The partitions that attempts for this request have computed, by stage id, whatever became of them later.
 
-        A commit that its attempt could not record counts from the moment that another attempt adopts it.
+        A commit that its attempt could not record counts from the moment at which another attempt adopts it.
         """
         under = select(attempts.c.attempt_id).where(
             attempts.c.run_id == restore.run_id, attempts.c.restore == restore.identity
@@ -94,7 +96,7 @@ class Restores:
         return {stage: frozenset(numbers) for stage, numbers in found.items()}
 
     def needing(self, manifest: str) -> tuple[str, ...]:
-        """Runs that began with this checkpoint or savepoint, go on, and have not taken all of it over."""
+        """Runs that began with this checkpoint or savepoint, go on, and have not taken over all of it."""
         waiting = select(restores).join(runs, runs.c.run_id == restores.c.run_id)
         open_ones = (restores.c.snapshot == manifest, restores.c.fulfilled_at.is_(None))
         goes_on = runs.c.state.not_in(GLOBALLY_TERMINAL)
@@ -107,7 +109,7 @@ class Restores:
         )
 
     def fulfil(self, restore: Restore) -> bool:
-        """Note that all that was asked for is computed. False when that was noted before: the first time stays."""
+        """Record that all that was asked for is computed. False if that was recorded before: the first time stays."""
         same = (
             restores.c.run_id == restore.run_id,
             restores.c.identity == restore.identity,

@@ -1,4 +1,4 @@
-"""Runs: asked for, started, moved through their states, found again."""
+"""Runs: how they are asked for, started, moved through their states, and found again."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from stagehold.model.states import RUN, RunEvent, RunStatusChange, moves, record
 
 
 class Runs:
-    """The `runs` table. Every state is compared and set through the machine of runs, and noted in `transitions`."""
+    """The `runs` table. Every state is compared and set through the state machine of runs, and recorded in
+    `transitions`.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def create(self, run: Run) -> Run:
-        """Record ``run`` as CREATED. A run of that id is left alone, and its first facts stay. Run ids are unique in
-        the whole ledger: another pipeline's or interval's run with this id raises RunIdTaken.
+        """Record ``run`` as CREATED. If there is a run of that id, it stays as it is. Run ids are unique in the whole
+        ledger: another pipeline's or interval's run with this id raises RunIdTaken.
         """
         with self._database.writing() as connection:
             return self._create(connection, run)
@@ -42,8 +44,8 @@ class Runs:
     def begin_life(self, run_id: str) -> None:
         """Bring a run that has ended, or is about to, back to CREATED; a run that goes on is left alone.
 
-        That leaves a terminal state, which no transition of the machine does: in Flink it would be a new job. The same
-        id is kept because Airflow keeps it.
+        This leaves a terminal state, which no transition of the machine does: in Flink it would be a new job. The id is
+        the same because Airflow keeps it.
         """
         with self._database.writing() as connection:
             run = _get(connection, run_id, locked=True)
@@ -54,15 +56,15 @@ class Runs:
                 self._begin_life(connection, run)
 
     def lift_suspension(self, run_id: str) -> None:
-        """A run that is SUSPENDED may be gone on with; any other, and one that is unknown, is left alone."""
+        """Let a SUSPENDED run go on; any other run, and an unknown one, is left alone."""
         with self._database.writing() as connection:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one_or_none()
             if row is not None and record_of(Run, row).state is RunState.SUSPENDED:
                 self._begin_life(connection, record_of(Run, row))
 
     def apply(self, run_id: str, *events: RunEvent) -> bool:
-        """Let the events happen to the run, one after the other. False when they change nothing, as those do that come
-        too late.
+        """Apply the events to the run, one after the other. False if they change nothing, as events that come too late
+        do.
 
         :raises IllegalTransition: an event that no process of ours can know of.
         """
@@ -70,7 +72,7 @@ class Runs:
             return self._move(connection, _get(connection, run_id, locked=True), events)
 
     def ask_to_cancel(self, run_id: str) -> None:
-        """Ask whoever drives the run to cancel it. The run is CANCELLING from now on, unless it has ended."""
+        """Ask the process that drives the run to cancel it. The run is CANCELLING from now on, unless it has ended."""
         with self._database.writing() as connection:
             run = _get(connection, run_id, locked=True)
             if not RUN.is_terminal(run.state):
@@ -79,7 +81,7 @@ class Runs:
                 self._move(connection, run, (RunEvent.CANCEL,))
 
     def lock(self, run_id: str) -> Run:
-        """The run, which nobody else changes before the end of the caller's `together`."""
+        """The run, locked: nobody else changes it before the end of the caller's `together`."""
         with self._database.writing() as connection:
             return _get(connection, run_id, locked=True)
 
