@@ -1,6 +1,6 @@
 """The kinds of facts: where each is kept, what the chronicle calls it, and how what is lost of it is found again.
 
-Whatever handles facts walks this registry: their rows (`facts.py`), their lines in the chronicle (`fact_lines.py`),
+Whatever handles facts walks this registry: their rows (`ledger.py`), their lines in the chronicle (`fact_lines.py`),
 what a lost ledger lacks (`chronicle/missing_facts.py`), what of old days it still needs (`chronicle/compaction.py`),
 and how people are told (`chronicle/differences.py`). So a new kind is a record that `model.records.Fact` names, a table
 with its migration, and a row of this registry.

@@ -1,4 +1,4 @@
-"""Which recorded files of one stage and interval nobody needs any more, and why."""
+"""Which recorded files of one stage and interval are no longer needed, and why."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Garbage:
 def garbage(
     history: Sequence[PartitionRecord], present: Mapping[str, int], needed: Collection[str], older_than: datetime
 ) -> tuple[Garbage, ...]:
-    """The files that may go, of those that are ``present``.
+    """The files that may be deleted, of those that are ``present``.
 
-    The newest record of a partition keeps its files, whatever its state, unless it was released; those are deleted
-    whatever their age. All others wait until they have been superseded for long enough, since a reader that began
-    before that may still be at them. Files that no record names are nobody's business here.
+    The newest record of a partition keeps its files, whatever its state, unless it was released; released files are
+    deleted whatever their age. All others wait until they have been superseded for long enough, since a reader that
+    began before may still read them. Files that no record names are left alone here.
 
     :param history: every record of one stage and interval, oldest first.
-    :param present: bytes of the files that are there.
+    :param present: sizes of the files that are there.
     :param needed: files that a checkpoint or a published table's snapshot points to.
     """
     by_partition = sorted(history, key=lambda record: record.partition)  # stable: still oldest first
@@ -67,7 +67,7 @@ def _of_partition(
 
 
 def _last_named(records: Sequence[PartitionRecord]) -> Mapping[str, int]:
-    """The last record that names a file: one that says what became of data names the same files again."""
+    """The last record that names each file: a later record about the same data names the same files again."""
     return {file.path: place for place, record in enumerate(records) for file in record.all_files}
 
 

@@ -1,4 +1,4 @@
-"""What a scrub looks at, in which order, and what follows from what it finds. A scrub reads recorded data again."""
+"""What a scrub looks at, in which order, and what follows from its findings. A scrub reads recorded data again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Sample:
 
     @staticmethod
     def read(text: str, seed: str) -> Sample | None:
-        """The sample that a text names; None for a text that is neither a share nor a number."""
+        """The sample that a text names; None if the text is neither a share nor a number."""
         match = re.fullmatch(r"([1-9][0-9]{0,8})(%?)", text.strip())
         if match is None or (match[2] and int(match[1]) > 100):
             return None
@@ -54,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class ChosenPartitions:
-    """Partitions of which a scrub found something, to look at them again."""
+    """Partitions that a scrub has findings about, to look at them again."""
 
     wanted: Mapping[Cell, frozenset[int]]
 
@@ -64,11 +64,11 @@ class ChosenPartitions:
 
 @dataclass(frozen=True)
 class ScrubTarget:
-    """A stage of an interval, and what is known of it before any content is read.
+    """A stage of an interval, with what is known of it before any content is read.
 
-    ``records`` are the newest of the partitions to look at, consumable or damaged. ``gone`` cannot be read: the bytes
-    of its files as they are now, None for a file that is gone. ``removed`` somebody else took out of a published table.
-    ``busy`` says who works on the region at this moment.
+    ``records`` are the newest of the partitions to look at, consumable or damaged. ``gone`` are partitions that cannot
+    be read, with the present size of each of their files, None for a file that is gone. ``removed`` are those that
+    somebody else took out of a published table. ``busy`` says who works on the region at this moment.
     """
 
     cell: Cell
@@ -82,7 +82,9 @@ class ScrubTarget:
 
 @dataclass(frozen=True)
 class ScrubFinding:
-    """A partition that is not, or may not be, as it was recorded. ``marked`` says that it is on record as damaged."""
+    """A partition whose data differs, or may differ, from its record. ``marked`` says that it is on record as
+    damaged.
+    """
 
     record: PartitionRecord
     condition: Condition
@@ -97,7 +99,7 @@ class ScrubFinding:
 
 @dataclass(frozen=True)
 class StageScrub:
-    """What a scrub found of one stage for one interval."""
+    """The findings of a scrub about one stage for one interval."""
 
     target: ScrubTarget
     findings: tuple[ScrubFinding, ...]
@@ -121,18 +123,18 @@ def in_order(targets: Iterable[ScrubTarget]) -> tuple[ScrubTarget, ...]:
 
 
 def first_findings(target: ScrubTarget) -> tuple[ScrubFinding, ...]:
-    """What can be said before any content is read."""
+    """The findings that need no content to be read."""
     return tuple(found for record in target.records if (found := _at_first_sight(record, target)))
 
 
 def to_compare(target: ScrubTarget) -> tuple[PartitionRecord, ...]:
-    """Whose content is read. A partition without rows has none."""
+    """The records whose content is read. A partition without rows has no content."""
     settled = {finding.record.partition for finding in first_findings(target)}
     return tuple(record for record in target.records if record.all_files and record.partition not in settled)
 
 
 def mismatch_found(found: Mismatch, *, marked: bool, why_not: str = "") -> ScrubFinding:
-    """``why_not`` it could not be put on record."""
+    """The finding about a mismatch; ``why_not`` says why it could not be put on record."""
     measured, recorded = found.measured, found.record.fingerprint
     differs = "it cannot be read" if measured is None else f"its fingerprint is {measured}, and {recorded} on record"
     return ScrubFinding(found.record, Condition.DAMAGED, f"{differs}; {why_not}" if why_not else differs, marked=marked)
@@ -144,7 +146,9 @@ def overtaken(record: PartitionRecord) -> ScrubFinding:
 
 
 def to_heal(results: Sequence[StageScrub]) -> Mapping[Place, Mapping[str, frozenset[int]]]:
-    """Partitions to compute again by pipeline and interval, and then by stage name, but of what is `left_alone`."""
+    """Partitions to compute again by pipeline and interval, and then by stage name, without those that are
+    `left_alone`.
+    """
     wanted: dict[Place, dict[str, frozenset[int]]] = defaultdict(dict)
     others = left_alone(results)
     for result in results:
@@ -154,7 +158,7 @@ def to_heal(results: Sequence[StageScrub]) -> Mapping[Place, Mapping[str, frozen
 
 
 def left_alone(results: Sequence[StageScrub]) -> Mapping[Place, str]:
-    """Intervals to heal that somebody works on, and who: computing them would wait for them."""
+    """Intervals to heal that somebody works on, and who: computing them would wait for that."""
     wanted = {_place(result) for result in results if result.open}
     targets = {_place(result): result.target for result in results if result.target.busy}
     return {place: f"{target.busy} works on {target.region}" for place, target in targets.items() if place in wanted}
@@ -165,7 +169,7 @@ def found_in(results: Iterable[StageScrub]) -> ChosenPartitions:
 
 
 def after_healing(before: Iterable[StageScrub], again: Iterable[StageScrub]) -> tuple[StageScrub, ...]:
-    """The first results, with that healed which was looked at again and is as it was recorded."""
+    """The first results; findings are healed that were looked at again and equal their records."""
     sound = {
         (result.target.cell, record.partition)
         for result in again
@@ -178,7 +182,7 @@ def after_healing(before: Iterable[StageScrub], again: Iterable[StageScrub]) -> 
 
 
 def next_command(results: Iterable[StageScrub]) -> str | None:
-    """What computes again whatever is damaged or missing; None when nothing is."""
+    """The command that computes damaged and missing partitions again; None if there are none."""
     places = list(dict.fromkeys(_place(result) for result in results if result.open))
     pipelines = {pipeline for pipeline, _ in places}
     if not places:

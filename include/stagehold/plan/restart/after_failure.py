@@ -1,12 +1,13 @@
 """What becomes of a run's pipeline and records after an attempt of it failed.
 
-`pipelined_with_batch_fallback`: what is stored after an attempt failed that computed several stages at once. An output
-in its stored form is still of its type: regions, keys and the commits that say what was read of a source stay as they
-are. So what was published before the failure counts, and what is stored counts for whoever plans without it.
+`pipelined_with_batch_fallback`: which outputs are stored after the failure of an attempt that computed several stages
+at once. An output in its stored form is still of its type: regions, keys, and the commits that have what was read of a
+source stage stay as they are. So data that was published before the failure counts, and stored data counts for a plan
+without it.
 
-`failover: full`: a failure makes worthless all that its run has computed until then, whatever region it was in. What
-earlier runs of the interval left counts as before. An attempt that was under way when another one failed belongs to
-what ended then: so does what it records later, and what somebody else records for it.
+`failover: full`: a failure makes all worthless that its run has computed until then, in any region. Data that earlier
+runs of the interval left counts as before. An attempt that was under way when another one failed belongs to what ended
+then: so does everything that it records later, or that another process records for it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ Records = Mapping[str, Sequence[PartitionRecord]]
 
 
 def last_failure(attempts: Sequence[Attempt]) -> datetime | None:
-    """When an attempt of a run failed last. A try that never began, or was overtaken, has cost the run nothing."""
+    """When an attempt of a run last failed. A try that never began, or was replaced by a newer one, has cost the run
+    nothing.
+    """
     failed = (
         attempt
         for attempt in attempts
@@ -61,9 +64,10 @@ def last_failure(attempts: Sequence[Attempt]) -> datetime | None:
 def discarded(
     recorded: Records, run_id: str, attempts: Sequence[Attempt], *, as_of: datetime | None = None
 ) -> Mapping[str, frozenset[int]]:
-    """Partitions, by stage, that the run computed before it failed last; one that was computed again since counts.
+    """Partitions, by stage, that the run computed before it last failed; a partition that was computed again since then
+    counts.
 
-    :param attempts: those of the run.
+    :param attempts: attempts of the run.
     :param as_of: later failures are not known yet; None for all.
     """
     failed = last_failure(

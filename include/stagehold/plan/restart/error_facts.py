@@ -22,9 +22,9 @@ WORKER_ERROR = "pyspark.errors.exceptions.base:PythonException"
 @dataclass(frozen=True)
 class ErrorFacts:
     """``classes`` are ``module:Class`` with all bases. ``conditions`` and ``states`` are Spark's names and SQLSTATEs of
-    the error and of what caused it inside the server.
+    the error and of its causes inside the server.
 
-    Of an error from a Python worker the classes and the text are those of what was raised there.
+    For an error from a Python worker, the classes and the text are those of the error that was raised there.
     """
 
     classes: frozenset[str]
@@ -47,7 +47,7 @@ def facts_of(error: BaseException) -> ErrorFacts:
 
 
 def raised_in_worker(error: BaseException) -> RaisedError | None:
-    """What Python code raised in a worker of Spark; of several at once the first."""
+    """The error that Python code raised in a worker of Spark; of several at once the first."""
     if WORKER_ERROR in names_of(type(error)):
         return read_traceback(str(error))
     return next(filter(None, map(read_traceback, failures_in(error))), None)
@@ -58,20 +58,20 @@ def names_of(kind: type) -> frozenset[str]:
 
 
 def _asked(error: BaseException, getter: str) -> str:
-    """Spark's class of errors is not imported: planning works without Spark."""
+    """What an error's getter returns. Spark's class of errors is not imported: planning works without Spark."""
     found = getattr(error, getter, None)
     return str((found() if callable(found) else None) or "")
 
 
 def _raised_names(raised: RaisedError) -> frozenset[str]:
-    """Names of the classes that were raised. Of a class that this process knows, its bases are named as well."""
+    """Names of the classes that were raised. If this process knows a class, its bases are named as well."""
     module, _, name = raised.kind.rpartition(".")
     kind = getattr(sys.modules.get(module) if module else builtins, name, None)
     return names_of(kind) if isinstance(kind, type) else frozenset({f"{module or 'builtins'}:{name}"})
 
 
 def failures_in(error: BaseException) -> tuple[str, ...]:
-    """What each failure of `SEVERAL_FAILURES` says, first its class; of any other error nothing."""
+    """The text of each failure of `SEVERAL_FAILURES`, with its class first; none for any other error."""
     asked = getattr(error, "getCondition", None)  # Spark's class of errors is not imported: planning works without it
     if asked is None or asked() != SEVERAL_FAILURES:
         return ()

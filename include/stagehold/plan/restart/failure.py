@@ -20,8 +20,8 @@ from stagehold.plan.restart.rules import RULES, FailureRule
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """``rule`` fits ``decided_by``, the error that counts;
-    ``missing`` is the data that the chain names as gone, if any.
+    """``rule`` fits ``decided_by``, the error that counts; ``missing`` is the data that the chain names as gone, if
+    any.
     """
 
     rule: FailureRule
@@ -34,7 +34,7 @@ class Diagnosis:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and all that caused it, each once: causes, contexts that are not suppressed, and members of groups."""
+    """The error and all its causes, each once: causes, contexts that are not suppressed, and members of groups."""
     seen: set[int] = set()
     rest: list[BaseException | None] = [error]
     while rest:
@@ -48,8 +48,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def diagnose(error: BaseException, rules: Sequence[FailureRule] = RULES) -> Diagnosis:
-    """The first rule that fits anything in the chain decides, so the order of the rules is their weight;
-    the last fits everything.
+    """The first rule that fits any error in the chain decides, so the order of the rules is their weight; the last one
+    fits every error.
     """
     chain = tuple((cause, facts_of(cause)) for cause in causes(error))
     rule, decided_by = next((rule, cause) for rule in rules for cause, facts in chain if rule.fits(facts))

@@ -1,6 +1,4 @@
-"""Reads the text in which Python shows an error,
-which is all that comes back of one that was raised in a worker of Spark.
-"""
+"""Reads Python's text of an error, which is all that comes back if the error was raised in a worker of Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class RaisedError:
     """The error that came out: its class as Python names it (``ValueError``, ``jobs.errors.BadInput``), and where it
     was raised.
 
-    ``frames`` go from the outermost call inwards. Those of errors which it was raised from come before.
+    ``frames`` go from the outermost call inwards. Frames of the errors that it was raised from come before.
     """
 
     kind: str
@@ -39,7 +37,7 @@ class RaisedError:
 
 
 def read_traceback(text: str) -> RaisedError | None:
-    """The last error that ``text`` shows; None if it shows none."""
+    """The last error in ``text``; None if there is none."""
     before, found, last = text.rpartition(BEGIN)
     if not found:
         return None

@@ -1,11 +1,12 @@
 """Whether a run goes on after a failure, replayed from the attempts in the ledger, so that any process decides the
-same: may it restart, when, and is the failure a new root cause or the follow-up of the last one.
+same: may it restart, and when; and does the failure take a restart of its own, or belong to one that is planned
+already.
 
-A failure that is allowed no restart, or a cancel, ends one life of the run. An attempt that began after that was asked
-for by somebody who resumed the run: a new life, in which the strategy starts from nothing, as with a new job in Flink.
+A failure that is allowed no restart, or a cancel, ends one life of the run. If an attempt began after that, somebody
+resumed the run: a new life, in which the strategy starts from nothing, as with a new job in Flink.
 
-A try that ended before it had a lease has computed nothing that could be lost, so the strategy is not told of it. Such
-tries end by their number.
+A try that ended before it had a lease has computed nothing that could be lost, so the strategy is not told of it. The
+number of such tries is limited.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class RestartDecision:
 
 @dataclass(frozen=True)
 class RestartRules:
-    """The pipeline's strategy. ``limit`` is how often one region, or share of one,
-    restarts in a life if the strategy sets no limit.
+    """The pipeline's strategy. ``limit`` is how often one region, or share of one, restarts in a life if the strategy
+    sets no limit.
     """
 
     settings: RestartSettings
@@ -59,8 +60,8 @@ class RestartRules:
                 return False
 
     def history(self, life: int) -> RestartHistory:
-        """A history in which nothing has happened yet. Chance is seeded, so that every replay of a life draws the same
-        delays.
+        """A history in which nothing has happened yet. Its random numbers have a seed, so that every replay of a life
+        draws the same delays.
         """
         return RestartHistory(restart_strategy(self.settings, random=Random(f"{self.run_id}/{life}")))  # noqa: S311 - jitter
 
@@ -90,7 +91,7 @@ class _Replay:
         return decision
 
     def begun(self, attempt: Attempt) -> None:
-        """Note that an attempt has begun: only tries to begin that follow each other are counted together."""
+        """Note that an attempt has begun: only tries to begin that follow each other directly are counted together."""
         self.unbegun.pop(attempt.subject, None)
 
     def cancel(self, attempt: Attempt, at: datetime) -> None:
@@ -143,7 +144,9 @@ class _Replay:
 
 
 def replay_failures(attempts: Iterable[Attempt], rules: RestartRules) -> Mapping[str, RestartDecision]:
-    """What follows from each failed attempt, by attempt id. An attempt that was fenced says nothing about the run."""
+    """What follows from each failed attempt, by attempt id. The failure of an attempt that was fenced says nothing
+    about the run, and is left out.
+    """
     replay, decisions = _Replay(rules), dict[str, RestartDecision]()
     ended = ((attempt.ended_at, attempt) for attempt in attempts if attempt.ended_at is not None)
     for at, attempt in sorted(ended, key=lambda pair: (pair[0], pair[1].attempt_id)):
@@ -162,14 +165,15 @@ def first_delay(settings: RestartSettings) -> timedelta:
 
 
 def pause_before_try(number: int, settings: RestartSettings) -> timedelta:
-    """How long to wait before the second, third ... try of what could not even begin."""
+    """How long to wait before the second, third ... try after tries that could not even begin."""
     return first_delay(settings) * int(GROWTH ** (number - 2))
 
 
 def run_state_after(
     parts: Sequence[tuple[str, Share | None]], attempts: Sequence[Attempt], decisions: Mapping[str, RestartDecision]
 ) -> RunState:
-    """What a run is, from the newest attempts of its regions or their shares; what none has begun of is still to come.
+    """The state of a run, from the newest attempts of its regions or their shares. Partitions that no attempt has begun
+    are still to come.
 
     :param parts: every region with each of its shares.
     """
@@ -212,8 +216,8 @@ Handling = tuple[bool, timedelta, RestartHistory]  # whether to restart, after w
 def handle_failure(subject: str, kind: FailureClass, at: datetime, history: RestartHistory) -> Handling:
     """Decide about a failure of a region.
 
-    One that cannot be recovered from ends the run without telling the strategy. Missing data is computed again at once
-    and costs nothing, as long as the strategy would still allow a restart.
+    A failure that cannot be recovered from ends the run without telling the strategy. Missing data is computed again at
+    once and costs nothing, as long as the strategy would still allow a restart.
     """
     if not kind.may_restart:
         return False, timedelta(0), history

@@ -1,4 +1,6 @@
-"""What a stage kept in the interval before, and what of that each partition of the next interval begins with."""
+"""The state that a stage kept in the interval before, and the part of it that each partition of the next interval
+begins with.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Piece:
-    """What one partition kept under one name; its files lie in ``table``."""
+    """The state that one partition kept under one name; its files are in ``table``."""
 
     table: str
     part: StatePart
@@ -36,10 +38,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class Given:
-    """What a partition begins with of one state: all rows of ``pieces``, but for those of other partitions.
+    """What a partition begins with of one state: all rows of ``pieces``, without those of other partitions.
 
-    Of keyed state those are told by key group, if ``regrouped``. Of a list, whose elements count on from piece to
-    piece, ``elements`` are the partition's own, or all of them for None. ``content`` is equal for equal pieces.
+    For keyed state, the key group tells those if it is ``regrouped``. For a list, whose elements are numbered through
+    all pieces, ``elements`` are the partition's own, or all of them for None. ``content`` is equal for equal pieces.
     """
 
     pieces: tuple[Piece, ...] = ()
@@ -55,7 +57,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Cut:
-    """Into what a stage is cut now."""
+    """Into how many partitions a stage is cut now."""
 
     partitions: int
     max_parallelism: int
@@ -63,8 +65,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class Earlier:
-    """``records`` are those of all partitions of ``interval``; there are none where the stage begins with nothing. With
-    a ``gap`` nobody knows yet what it begins with.
+    """``records`` are those of all partitions of ``interval``; there are none if the stage begins with nothing. With a
+    ``gap`` it is not known yet what it begins with.
     """
 
     interval: str | None = None
@@ -109,7 +111,7 @@ class Earlier:
 
 @dataclass(frozen=True)
 class _Kept:
-    """All that the partitions kept under one name, in their order."""
+    """Everything that the partitions kept under one name, in their order."""
 
     pieces: tuple[Piece, ...]
 
@@ -125,7 +127,7 @@ class _Kept:
 
     @cached_property
     def _content(self) -> str:
-        """Found once, since each partition may be given all."""
+        """The content. It is computed once, since each partition may be given all."""
         return _content_of(self.pieces)
 
 
@@ -134,7 +136,7 @@ def _content_of(pieces: Sequence[Piece]) -> str:
 
 
 def earlier_of(interval: str, records: Sequence[PartitionRecord], lost: Collection[int] = ()) -> Earlier:
-    """What the newest records of a stage's partitions in an interval say, if all that it needs is there.
+    """The earlier state by the newest records of a stage's partitions in an interval, if all that it needs is there.
 
     :param lost: partitions whose files are gone.
     """

@@ -82,7 +82,7 @@ class WaveInterval(Protocol):
 
 @dataclass(frozen=True)
 class DeclaredInterval:
-    """What the pipeline says."""
+    """The length that the pipeline declares."""
 
     declared: float
 
@@ -95,7 +95,7 @@ class DeclaredInterval:
 
 @dataclass(frozen=True)
 class AdaptiveInterval:
-    """Chosen from how often attempts failed in how many seconds of work."""
+    """A length that follows from how often attempts failed in how many seconds of work."""
 
     failures: int
     worked: float
@@ -114,10 +114,10 @@ class AdaptiveInterval:
 
 
 def adaptive_interval(attempts: Sequence[Attempt]) -> AdaptiveInterval:
-    """What the recorded attempts of a pipeline say.
+    """The length that follows from the recorded attempts of a pipeline.
 
-    An attempt that a newer one follows although it never ended was killed, after work that nobody measured. One that
-    was cancelled, or failed in a way that no other try can help, says nothing of how often work is lost.
+    An attempt without an end that a newer one follows was killed, after work that nobody measured. An attempt that was
+    cancelled, or that failed in a way that no other try can help, says nothing about how often work is lost.
     """
     worked = sum(_between(attempt) for attempt in attempts)
     return AdaptiveInterval(sum(map(_failed, attempts)) + _killed(attempts), worked)
@@ -128,7 +128,7 @@ def _cost(commit_seconds: float | None) -> float:
 
 
 def _between(attempt: Attempt) -> float:
-    """Clocks of two machines may disagree; no work takes less than nothing."""
+    """The time between two moments, at least 0: clocks of two machines may disagree."""
     return max(0.0, (attempt.ended_at - attempt.started_at).total_seconds()) if attempt.ended_at else 0.0
 
 

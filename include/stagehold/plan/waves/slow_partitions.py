@@ -1,6 +1,6 @@
 """Which running attempts are slow enough to be worth a second, speculative one.
 
-Slow is measured against the partitions of the same stage that are finished. Whoever finishes first wins. Two attempts
+Slow is measured against the finished partitions of the same stage. The attempt that finishes first wins. Two attempts
 of a stage may write at the same time, since a commit is fenced.
 """
 
