@@ -1,4 +1,4 @@
-"""Asks the lake, now, whether recorded partitions can still be read. Spark is not needed for it."""
+"""Asks the lake whether recorded partitions can still be read now. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stagehold.model.records import PartitionRecord
 
 
 def missing_data(records: Sequence[PartitionRecord]) -> frozenset[int]:
-    """Partitions of ``records``, in tables that stages own, whose version or whose very files are gone.
+    """The partitions of ``records`` whose table version, or whose very files, are gone; in tables that stages own.
 
-    That another commit may have the number of one whose log file was lost does no harm here: readers read the recorded
-    files.
+    A lost log file's version number may since have been given to another commit. That does no harm here, since readers
+    read the recorded files.
     """
     without_version = (
         partition for table, table_records in _by_table(records) for partition in _without_version(table, table_records)
@@ -34,13 +34,13 @@ def missing_files(records: Sequence[PartitionRecord]) -> frozenset[int]:
 
 
 def sizes_now(record: PartitionRecord) -> Mapping[str, int | None]:
-    """Bytes of each recorded file as it is now; None for one that is gone."""
+    """The present bytes of each recorded file; None for a file that is gone."""
     present = present_files(record.table, (file.path for file in record.all_files))
     return {file.path: present.get(file.path) for file in record.all_files}
 
 
 def present_files(table: str, paths: Iterable[str]) -> Mapping[str, int]:
-    """Bytes of those of these files of a table that are there."""
+    """The bytes of those of these files of a table that still exist."""
     wanted = frozenset(paths)
     return {path: size for path, size in _present(table, set(map(_folder, wanted))).items() if path in wanted}
 
@@ -81,6 +81,6 @@ def _present(table: str, folders: Collection[str]) -> Mapping[str, int]:
 
 
 def _folder(path: str) -> str:
-    """What to list to see a file: its attempt's folder; that of its first partition value if delta-spark wrote it."""
+    """The folder to list to see a file: its attempt's, or that of its first partition value if delta-spark wrote it."""
     first, second, *_ = path.split("/")
     return f"{first}/{second}" if first == DATA_FOLDER else first

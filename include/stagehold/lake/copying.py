@@ -19,13 +19,14 @@ AT_ONCE = 4  # files, each of which is in memory as a whole
 def copy_files(
     source: Files, target: Files, paths: Mapping[str, str], copied: Callable[[int], object] = lambda size: size
 ) -> Mapping[str, str]:
-    """Copy each file from its path in ``source`` to that in ``target``; gives their SHA-256 by path in the target.
+    """Copy each file from its path in ``source`` to its path in ``target``; gives the SHA-256 of each by its path in
+    the target.
 
-    A file that is there with the same content is left as it is, so who died in the middle may do it again.
+    A file that is already there with the same content is left alone, so a copy that died in the middle may be repeated.
 
-    :param copied: is told the bytes of each file when it is there.
+    :param copied: is called with the bytes of each file once the file is there.
     :raises FileNotFoundError: one of them is gone.
-    :raises CopyRefused: there is another file in its place.
+    :raises CopyRefused: a different file is in its place.
     """
 
     def copy(pair: tuple[str, str]) -> str:
@@ -40,8 +41,8 @@ def copy_files(
 
 
 def copied_for(record: PartitionRecord, uri: str, attempt_id: str) -> PartitionRecord:
-    """The record with copies of its files in the table at ``uri``, below what the attempt wrote. Nothing refers to the
-    copies yet.
+    """The record with copies of its files in the table at ``uri``, below the folder that the attempt wrote to. Nothing
+    refers to the copies yet.
     """
     folder = f"{DATA_FOLDER}/{attempt_id}/{record.written_by.replace('/', '.')}"
     paths = {file.path: _path(folder, record.partition, file) for file in record.all_files}

@@ -1,6 +1,6 @@
-"""Measures a staged wave: one pass over its files gives each partition's fingerprint and metrics.
+"""Measures a staged wave: one pass over its files gives the fingerprint and the metrics of each partition.
 
-The hash of a row is a Spark expression, the same for the same values in every process and layout.
+The hash of a row is a Spark expression, so equal values have equal hashes in every process and file layout.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ JSON_OPTIONS = {
 
 @dataclass(frozen=True)
 class PartitionMetrics:
-    """Equal fingerprints mean equal columns and equal rows, in any order and however cut into files."""
+    """Equal fingerprints mean equal columns and equal rows, in whatever order and however cut into files."""
 
     partition: int
     rows: int
@@ -67,15 +67,15 @@ class Content(Protocol):
 
 @dataclass(frozen=True)
 class StagedContent:
-    """A staged wave, and what tells its content. ``schema`` is that of the frame that was staged; columns that
-    Stagehold added do not count.
+    """A staged wave, and how its content is told. ``schema`` is that of the frame that was staged, without the columns
+    that Stagehold added.
     """
 
     staged: StagedWave
     schema: StructType
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """Its rows, with the partition that each is in, and its hash."""
+        """The rows of the wave, each with the partition that it is in and its hash."""
         from pyspark.sql.types import IntegerType, StructType
 
         written = StructType([*self._fields]).add(PARTITION, IntegerType())
@@ -150,7 +150,7 @@ class RecordedContent:
 def measure(
     spark: SparkSession, staged: StagedWave, schema: StructType, partitions: Sequence[int]
 ) -> tuple[PartitionMetrics, ...]:
-    """Metrics of each of ``partitions``, in that order; one without rows has them too."""
+    """The metrics of each of ``partitions``, in that order, also of those without rows."""
     content = StagedContent(staged, schema)
     found: Mapping[int, Sequence[Any]] = {}
     if staged.files:
@@ -159,7 +159,7 @@ def measure(
 
 
 def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dict[int, str]:
-    """Fingerprints of partitions that one attempt recorded, by what is in their files now."""
+    """The fingerprints of partitions that one attempt recorded, computed from what is in their files now."""
     content = RecordedContent(records)
     found = _rows(content.frame(spark).groupBy(PARTITION).agg(*_numbered(content.aggregates())))
     each = (content.metrics(record.partition, found.get(record.partition)) for record in records)
@@ -167,7 +167,7 @@ def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dic
 
 
 def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], name: str) -> dict[int, str]:
-    """Fingerprints of what partitions keep under one name; partitions that keep no rows have none."""
+    """The fingerprints of what partitions keep under one name; a partition that keeps no rows has none."""
     from pyspark.sql.types import StructType
 
     parts = {record.partition: part for record in records for part in record.kept if part.name == name and part.files}
@@ -198,7 +198,7 @@ def _content_aggregates() -> list[Column]:
 
 
 def has_columns(record: PartitionRecord, schema: StructType) -> bool:
-    """Whether the record is of content with just the columns of ``schema``, whether or not its files are there."""
+    """Whether what is recorded has just the columns of ``schema``, whether or not its files still exist."""
     return _is_of(record, data_fields(schema))
 
 

@@ -1,8 +1,8 @@
 """Asks a published table whether it still holds what was recorded of it, and if not, who took it out.
 
-What counts is the current snapshot: a version's number says nothing, since a lost log file's number is given again.
-Files of a partition may have been rewritten by a commit that changes no rows, as OPTIMIZE does; its rows are then
-looked for where it put them.
+The current snapshot decides, not the number of a version: a number is given again after its log file is lost. The files
+of a partition may have been rewritten by a commit that changes no rows, as OPTIMIZE does; then its rows are looked for
+where that commit put them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ DELETION_VECTORS = "deletionVectors"
 
 @dataclass(frozen=True)
 class Absences:
-    """Partitions that are recorded and not, or not wholly, in their table.
+    """Recorded partitions that are not, or not wholly, in their table.
 
-    ``lost``: no commit of somebody else removed them. ``removed``: one did.
+    ``removed`` are those that a commit of somebody else took out, ``lost`` the rest.
     """
 
     lost: frozenset[int] = frozenset()
@@ -49,8 +49,8 @@ class Absences:
 def absences(records: Sequence[PartitionRecord]) -> Absences:
     """Which partitions of a published stage's interval are not in their table now. The ``records`` are all consumable.
 
-    Reads the table's snapshot once. Only if something is missing are commits read, those behind the oldest record of
-    it.
+    Reads the snapshot of the table once. Only if something is missing are commits read: those since the oldest record
+    of what is missing.
     """
     found = [
         _absences_in(uri, [record for record in records if record.table == uri])
@@ -74,9 +74,9 @@ def _is_whole(record: PartitionRecord, live: Paths) -> bool:
 
 
 def files_of_snapshot(uri: str) -> Paths:
-    """All files that the current snapshot points to, also those of which rows were deleted; none without a table.
+    """All files that the current snapshot points to, even if some of their rows were deleted; none without a table.
 
-    :raises TableUnreadable: nobody can say which.
+    :raises TableUnreadable: the files cannot be told.
     """
     from deltalake.exceptions import DeltaError
 
@@ -124,7 +124,7 @@ def _marked(table: DeltaTable) -> Paths:
 
 
 class _PartitionTrace:
-    """Follows the rows of one partition from its record's commit on."""
+    """Follows the rows of one partition from the commit of its record to the present."""
 
     def __init__(self, record: PartitionRecord) -> None:
         self.record = record

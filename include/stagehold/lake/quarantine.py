@@ -1,7 +1,8 @@
-"""A table for people, of rows that gates had set aside: `<table>__quarantine`, or beside the tables of a stage's own.
+"""A table for people with the rows that gates had set aside: `<table>__quarantine`, or beside the tables that a stage
+owns.
 
-It is made from what is recorded, so it can always be made again; whoever dies before it is brought up to date leaves
-that to the next attempt of its stage. Nothing of ours reads it.
+It is made from what is recorded, so it can always be made again: an attempt that dies before bringing it up to date
+leaves that to the next attempt of its stage. Stagehold itself never reads it.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ def quarantine_uri(lake_uri: str, pipeline: str, stage: Stage) -> str:
 
 
 def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord], partitions: int) -> bool:
-    """Have the table show what is set aside of the partitions of an interval now; False if it does so already.
+    """Make the table show what is now set aside of an interval's partitions; False if it does so already.
 
-    What was set aside of a partition that is released or blocked since stays as it is shown. Of one that there is no
-    more, as the stage has fewer ``partitions`` now, nothing is.
+    A partition that was released or blocked since then keeps the rows that the table shows for it. A partition that no
+    longer exists, since the stage has fewer ``partitions`` now, keeps none.
 
-    :param records: the newest of the partitions.
+    :param records: the newest record of each partition.
     """
     from deltalake.exceptions import CommitFailedError
 
@@ -61,7 +62,7 @@ def bring_up_to_date(uri: str, interval: str, records: Sequence[PartitionRecord]
 
 
 def take_out_quarantined(uri: str, interval: str) -> None:
-    """Have the table show nothing of an interval any more.
+    """Make the table show nothing of an interval any more.
 
     :raises CommitFailedError: others kept changing other intervals of the table.
     """
@@ -78,7 +79,7 @@ def _is_to_show(record: PartitionRecord) -> bool:
 
 
 def _who(record: PartitionRecord) -> str:
-    """The attempt that wrote the rows, whoever put them where they are now."""
+    """The attempt that wrote the rows, even if they were put in their present place by somebody else."""
     assert record.set_aside is not None
     return record.set_aside.files[0].path.split("/")[1]
 

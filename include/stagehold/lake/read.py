@@ -1,8 +1,7 @@
 """Reads recorded partitions from the very files that were recorded, whatever was committed to their table since.
 
-Files are never written twice and only Stagehold deletes them, so they are what their table's version held, and Spark
-need not put together a snapshot of the table for every query. What was published and is read here is the same by
-construction.
+Files are never written twice and only Stagehold deletes them, so they still hold what the version of the table held,
+and Spark need not put together a snapshot of the table for every query. So readers see exactly what was published.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def read_partitions(spark: SparkSession, records: Sequence[PartitionRecord]) -> 
 
 
 def recorded_schema(records: Sequence[PartitionRecord]) -> StructType:
-    """Columns that `read_partitions` gives, known without asking Spark."""
+    """The columns that `read_partitions` gives, without asking Spark."""
     from pyspark.sql.types import IntegerType, StructType
 
     schemas = [_columns(schema) for schema in _by_schema(records)]
@@ -48,21 +47,21 @@ def recorded_schema(records: Sequence[PartitionRecord]) -> StructType:
 
 
 def written_schemas(records: Sequence[PartitionRecord]) -> tuple[StructType, ...]:
-    """The different columns with which the attempts of ``records`` wrote them."""
+    """The different sets of columns that the attempts of ``records`` wrote."""
     from pyspark.sql.types import StructType
 
     return tuple(StructType(_columns(schema)) for schema in _by_schema(records))
 
 
 def table_schema(record: PartitionRecord) -> StructType:
-    """The columns of the record's table when it was committed, with `_partition` and without `_interval`."""
+    """The columns that the record's table had at its commit, with `_partition` and without `_interval`."""
     from pyspark.sql.types import IntegerType, StructType
 
     return StructType(_columns(_table_schema(record))).add(PARTITION, IntegerType())
 
 
 def partition_of_file() -> Column:
-    """The partition of a row that was read from a staged file, for as long as Spark knows which file that is."""
+    """The partition of a row from a staged file; works as long as Spark knows which file the row was read from."""
     from pyspark.sql import functions as F
 
     return F.regexp_extract(F.col("_metadata.file_path"), PARTITION_IN_PATH, 1).cast("int")
@@ -85,9 +84,9 @@ def _by_schema(records: Sequence[PartitionRecord]) -> Mapping[str, Sequence[Part
 
 
 def _table_schema(record: PartitionRecord) -> str:
-    """The schema of its version.
+    """The schema of the table at the record's version.
 
-    If the log was cleaned up behind that, or it was never published, that of the newest, which may only have gained
+    If the log no longer has that version, or it was never published, the newest schema, which can only have gained
     columns.
     """
     from deltalake.exceptions import DeltaError

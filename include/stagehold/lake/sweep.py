@@ -1,7 +1,7 @@
-"""Finds and deletes what dead attempts left below a table's `_data`: files that nothing knows of and nobody reads.
+"""Finds and deletes what dead attempts left below `_data` of a table: files that nothing knows of and nobody reads.
 
-Deleting by attempt is safe once the attempt is fenced: it can publish nothing more, so what no record and no commit
-knows of then will never be known of. Other folders, other tables' and users' files are never looked at.
+Deleting by attempt is safe once the attempt is fenced: it can publish nothing more, so a file that no record and no
+commit knows of then will never be known. Other folders, other tables and files of users are never looked at.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEPTHS = (2, 3, 4)  # _data/<attempt>, then its waves, then their partitions
 
 @dataclass(frozen=True)
 class StrayFolder:
-    """A folder of the table at ``uri`` that may go with everything in it."""
+    """A folder of the table at ``uri`` that may be deleted with everything in it."""
 
     uri: str
     folder: str
@@ -37,10 +37,12 @@ class StrayFolder:
 def find_strays(
     uri: str, dead: Collection[str], records: Iterable[PartitionRecord], older_than: datetime
 ) -> tuple[StrayFolder, ...]:
-    """What may go. Costs one listing per attempt; only when something may, the table's log is read as well.
+    """The folders that may be deleted. Costs one listing per attempt; the log of the table is read only when there is
+    such a folder.
 
     :param dead: ids of attempts that are fenced.
-    :param records: all there ever were of the stage and interval; those of others lie in folders of other attempts.
+    :param records: all that there ever were of the stage and interval; those of others lie in folders of other
+        attempts.
     """
     files, recorded = files_at(uri), recorded_files(records)
     present = {path: facts for attempt in dead for path, facts in files.facts(f"{DATA_FOLDER}/{attempt}").items()}
@@ -52,7 +54,7 @@ def find_strays(
 
 
 def _verdicts_to_record(present: Iterable[str], unrecorded: Iterable[str]) -> frozenset[str]:
-    """What gates said of waves that an attempt of another share may still adopt."""
+    """What gates said of waves that an attempt of another share may still take over."""
     waves = {_folder(path, 3) for path in unrecorded}
     return frozenset(path for path in present if f"/{VERDICTS_FOLDER}/" in path and _folder(path, 3) in waves)
 
@@ -69,7 +71,7 @@ def removable_folders(
 
 
 def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
-    """Files that the ledger may send somebody to. Of what a gate blocks or holds, only the newest."""
+    """The files that the ledger may still point somebody to. Of what a gate blocks or holds, only the newest."""
     every = list(records)
     newest = {record.partition: record for record in sorted(every, key=lambda record: (record.epoch, record.wave))}
     return frozenset(
@@ -81,7 +83,7 @@ def recorded_files(records: Iterable[PartitionRecord]) -> frozenset[str]:
 
 
 def committed_files(uri: str) -> frozenset[str]:
-    """Files that any version of the table ever held, as far as its log goes back."""
+    """The files that any version of the table ever held, as far back as its log goes."""
     if not table_exists(uri):
         return frozenset()
     logged = (
@@ -93,7 +95,7 @@ def committed_files(uri: str) -> frozenset[str]:
 
 
 def remove(strays: Iterable[StrayFolder]) -> None:
-    """Delete them. A crash in the middle leaves some of them, for the next time."""
+    """Delete them. After a crash in the middle the rest is left for the next time."""
     for stray in strays:
         files_at(stray.uri).delete(stray.folder)
 

@@ -1,7 +1,7 @@
-"""Creates a stage's table and keeps its columns those of the stage's output.
+"""Creates the table of a stage and keeps its columns those of the stage's output.
 
-Through delta-rs, whichever committer the stage has: it takes milliseconds, and on an object store a commit by Spark
-could overwrite one that landed at the same moment.
+Always through delta-rs, whichever committer the stage has: that takes milliseconds, while on an object store a commit
+by Spark could overwrite one that landed at the same moment.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def ensure_table(
 
 
 def _create(location: TableLocation, wanted: Schema) -> None:
-    """Make an empty table, unless another attempt just did."""
+    """Make an empty table, unless another attempt has just made it."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
@@ -109,7 +109,7 @@ def _replace_columns(table: DeltaTable, location: TableLocation, wanted: Schema,
 
 
 def _lacks_feature(table: DeltaTable, wanted: Schema) -> bool:
-    """Timestamps without a zone are the one type we store that a table has to be prepared for."""
+    """Timestamps without a zone are the only type we store for which a table has to be prepared."""
     return "timestamp_ntz" in wanted.to_json() and "timestampNtz" not in (table.protocol().writer_features or ())
 
 
@@ -120,7 +120,7 @@ def _add_feature(table: DeltaTable) -> None:
 
 
 class _Grown:
-    """A published table with what ``wanted`` has beyond it."""
+    """A published table that gains what ``wanted`` has beyond it."""
 
     def __init__(self, location: TableLocation, wanted: Schema, output: OutputForm, as_recorded: bool) -> None:
         self.location, self.wanted, self.output, self.as_recorded = location, wanted, output, as_recorded

@@ -1,4 +1,4 @@
-"""The sources of one attempt: what there is to read, and which split each part of it is in."""
+"""The sources of one attempt: what there is to read, and which split reads which part of it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Sources:
         return tuple(unrecorded)
 
     def taken_of(self, stage: Stage) -> SourcePosition:
-        """What the interval took of an incremental source; it was settled before."""
+        """What the interval took of an incremental source; it must be settled already."""
         position = self.ledger.positions.taken_by(self._cell(stage))
         assert position is not None, f"{stage.name} was not settled"
         return SourcePosition(stage.id, position)
@@ -304,7 +304,7 @@ def _matching_files(stage: Stage, pattern: str, roots: SourceRoots) -> tuple[Sou
 
 
 def _listed(stage: Stage, source: Source, roots: SourceRoots) -> tuple[tuple[SourceFile, ...], ...]:
-    """The files that each split names; none may be named by two."""
+    """The files that each split names; no file may be named by two splits."""
     groups = tuple(
         tuple(file for pattern in split for file in _matching_files(stage, pattern, roots)) for split in source.listed
     )
@@ -318,7 +318,7 @@ def _listed(stage: Stage, source: Source, roots: SourceRoots) -> tuple[tuple[Sou
 
 
 def _database(source: Source, count: int, run_id: str) -> SourceReading:
-    """A database has no file whose change could be seen, so what was read counts for the interval, or for the run."""
+    """A database has no files to see changes by, so what was read counts for the interval, or for the run."""
     reading = digest((how_rows_are_read(source), source.place, run_id if source.reread is Reread.RUN else ""))
     return SourceReading(source, tuple(Split((), reading, condition) for condition in _conditions(source, count)))
 

@@ -1,5 +1,5 @@
-"""What stages read beside their inputs: a hash of each declared read, which tells it apart from what it was, and which
-reads nobody declares, with what their author is told of them.
+"""What stages read beside their inputs: a hash of each declared read, which changes with what is read, and the
+undeclared reads with what their author is told about them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ PLAIN_IN_YAML = re.compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)$)[A-Za-z_
 def declared_reads(
     stage: Stage, pipeline: Pipeline, roots: SourceRoots, environment: Mapping[str, str] = os.environ
 ) -> tuple[DeclaredRead, ...]:
-    """Every read that the stage declares, with a hash of what it is now. Values of variables are in nothing else.
+    """Every read that the stage declares, each with a hash of what it is now. Values of variables go into nothing but
+    the hash.
 
-    What changes after this and before the function reads it is found by the next plan, which sees another hash.
+    A change after this, and before the function reads, is found by the next plan, since the hash is then another.
 
     :raises ReadMissing: a path matches no file, or there is no such table
     """
@@ -62,7 +63,7 @@ def _content_of_files(pattern: str, roots: SourceRoots) -> str | None:
 
 
 def _content(file: SourceFile) -> str:
-    """A hash of a file's content where that is at hand; in an object store, what tells of it."""
+    """A hash of the content of a file on this machine; in an object store, of the facts that tell it."""
     if file.path.startswith(OBJECT_STORE):
         return f"{file.bytes} {file.version}"
     return _hash_of_file(file.path, file.bytes, file.version)
@@ -94,9 +95,9 @@ def _missing(stage: Stage, pipeline: Pipeline, field: str, name: str) -> NoRetur
 
 
 def undeclared(found: Sequence[SideRead], reads: Reads, roots: SourceRoots) -> tuple[SideRead, ...]:
-    """The reads of ``found`` that are not declared, each once, with paths as they are called from their root.
+    """The undeclared ones of the reads ``found``, each once, with paths relative to their root.
 
-    What has no name is covered by any declaration of its kind: that names what it may be.
+    A read without a name is covered by any declaration of its kind, since that may be what it names.
     """
     left = [_shortened(read, roots) for read in found if not _is_declared(read, reads, roots)]
     named = {(read.kind, read.place) for read in left if read.name is not None}
@@ -118,7 +119,7 @@ def side_read_text(stage: str, read: SideRead) -> str:
 
 
 def undeclared_error(pipeline: Pipeline, found: Mapping[str, Sequence[SideRead]]) -> UndeclaredRead:
-    """The refusal of stages with `reads: strict`, by name, and what was found in them."""
+    """The refusal of stages with `reads: strict`, given by name with the reads that were found in each."""
     texts = {stage: [f"{stage} reads {read}" for read in reads] for stage, reads in found.items()}
     lines = {}
     for stage, reads in found.items():
@@ -163,7 +164,7 @@ def _table_name(name: str) -> str:
 
 
 def _address(path: str, roots: SourceRoots) -> str:
-    """A path as code or Spark calls it, as one that does not depend on the current folder."""
+    """A path that code or Spark uses, in a form that does not depend on the current folder."""
     text = re.sub(r"^s3[an]://", OBJECT_STORE, re.sub(r"^file:(//)?(?=/)", "", path))
     if "://" in text and not text.startswith(OBJECT_STORE):
         return text

@@ -144,22 +144,22 @@ def _refuse_forgotten(stage: str, uri: str, versions: Sequence[int]) -> None:
 
 
 def _file(uri: str, path: str, size: int, values: Mapping[str, str | None]) -> SourceFile:
-    """A path with a scheme is a file that a shallow clone has elsewhere."""
+    """The address of a file. A path with a scheme is a file elsewhere, to which a shallow clone refers."""
     return SourceFile(path if "://" in path else f"{uri}/{path}", size, "", tuple(sorted(values.items())))
 
 
 def below_table(uri: str, file: SourceFile) -> SourceFile:
-    """The file as it is called from the table."""
+    """The file by its path relative to the table."""
     return replace(file, path=file.path.removeprefix(f"{uri}/"))
 
 
 def in_table(uri: str, file: SourceFile) -> SourceFile:
-    """What `below_table` made, at its address again."""
+    """The address of a file that `below_table` gave."""
     return _file(uri, file.path, file.bytes, dict(file.partition))
 
 
 def gone_files(uri: str, files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
-    """The files of the table that are no longer there; of a clone's files elsewhere nobody is asked."""
+    """The files of the table that no longer exist; a clone's files elsewhere are not checked."""
     own = [file for file in files if file.path.startswith(f"{uri}/")]
     folders = {below_table(uri, file).path.rpartition("/")[0] for file in own}
     there = {f"{uri}/{path}" for folder in folders for path in files_at(uri).sizes(folder)}

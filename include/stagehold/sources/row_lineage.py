@@ -1,11 +1,11 @@
 """Where the rows of a Delta table's files are after other commits have rewritten them.
 
-A commit that only rewrites says so of each file (``dataChange`` is false), and not which of its new files has the rows
-of which old ones. So files are known in blocks: those of a block hold the rows of its origins together, and no others.
-A change feed would not tell more: what commits added it reads from the same files.
+A commit that only rewrites says so of each file (``dataChange`` is false), but not which of its new files have the rows
+of which old ones. So files are known in blocks: the files of a block together hold exactly the rows of its origins. A
+change feed would not tell more: what commits added it reads from the same files.
 
-By blocks an interval finds the rows again that it took, after the files that held them are gone; and one that takes a
-table as it is now learns which files have rows that no other interval has published.
+Blocks let an interval find the rows that it took after the files that held them are gone. They also let one that takes
+a table as it is now learn which files have rows that no other interval has published.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Part = tuple[tuple[str, str | None], ...]  # values of the partition columns; ()
 
 @dataclass(frozen=True)
 class Block:
-    """``files`` that hold the rows of all ``origins`` together. Of one that ``changed``, rows were removed or replaced
+    """``files`` together hold the rows of all ``origins``. In a block that ``changed``, rows were removed or replaced
     since.
     """
 
@@ -114,7 +114,7 @@ def _part(values: Mapping[str, str | None]) -> Part:
 
 
 class RowsLost(Exception):
-    """Rows that cannot be told from others any more, or are not there; the text says why."""
+    """Rows are gone, or can no longer be told from others; the text says why."""
 
 
 class Whereabouts:
@@ -179,7 +179,7 @@ def lineage_since(uri: str, first: int, newest: int, known: Iterable[str] = ()) 
 
 @dataclass(frozen=True)
 class TakenByOther:
-    """What another interval has taken. If nothing was made from it, it may have to give it up."""
+    """What another interval has taken. If nothing was made from it yet, that interval may have to give it up."""
 
     interval: str
     position: VersionsRead
@@ -195,7 +195,7 @@ class TakenByOther:
 
 
 class RowsMixed(Exception):
-    """Rows to take are in one file with rows that must not be taken; the text says whose."""
+    """Rows to take are in one file with rows that must not be taken; the text says whose those are."""
 
 
 class RowsToTake:

@@ -1,4 +1,4 @@
-"""Sources that are dealt into splits: what there is, what an interval takes of it, and how that is read."""
+"""Sources that are dealt into splits: what a source holds, what an interval takes of it, and how that is read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Taken = Mapping[str, Position]  # by interval
 
 
 class SourceContents(Protocol):
-    """A source as it is now. Only an incremental one minds what other intervals have ``taken``."""
+    """A source as it is now. Only an incremental one considers what other intervals have ``taken``."""
 
     def check(self, taken: Taken) -> None:
         """Refuse to take anything of what cannot be read as it is declared.
@@ -54,7 +54,7 @@ class SourceContents(Protocol):
         """
 
     def choose(self, taken: Taken) -> Position:
-        """What an interval that has taken nothing takes."""
+        """What an interval takes that has taken nothing yet."""
 
     def again(self, position: Position) -> Position:
         """The position of the same rows in the files that hold them now, if those they were taken with are gone, and
@@ -86,7 +86,7 @@ def contents_of(
 
 
 class FileContents:
-    """Files as they are ``listed`` now; ``examples`` show the columns, also where there is none of them."""
+    """Files as they are ``listed`` now; ``examples`` show the columns, even when nothing is listed."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class FileContents:
 
 
 class TableContents:
-    """A Delta table of which ``newest`` is the version now."""
+    """A Delta table whose present version is ``newest``."""
 
     def __init__(self, reader: Cell, stage: str, source: Source, *, uri: str, newest: int) -> None:
         self.reader, self.stage, self.source, self.uri, self.newest = reader, stage, source, uri, newest
@@ -319,7 +319,7 @@ def _retake(stage: str, pipeline: str, interval: str) -> str:
 
 
 def columns_of_folders(stage: str, paths: Iterable[str], lake_uri: str) -> tuple[FolderColumn, ...]:
-    """:raises SourceUnusable: the folders of some give other columns than those of others"""
+    """:raises SourceUnusable: some folders give other columns than the rest"""
     try:
         return folder_columns(paths, lake_uri)
     except MixedFolders as mixed:

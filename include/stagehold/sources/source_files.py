@@ -1,4 +1,4 @@
-"""The files of a source, in a folder of this machine or in an object store, and the columns that their footers tell."""
+"""The files of a source, in a folder of this machine or in an object store, and the columns that their footers name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLAIN_TYPES = {
 
 @dataclass(frozen=True)
 class SourceRoots:
-    """Where paths of sources begin: at ``lake`` what says so, and at ``project`` what is relative."""
+    """Where paths of sources begin: at ``lake`` those that say so, and at ``project`` the relative ones."""
 
     lake: str
     project: str
@@ -72,7 +72,7 @@ class SourceRoots:
 
 
 def is_place(table: str) -> bool:
-    """Whether a table is called by its place, and not by its name in the lake."""
+    """Whether a table is called by its address, and not by its name in the lake."""
     return "/" in table
 
 
@@ -177,12 +177,12 @@ def _columns(file: SourceFile) -> Struct | None:
 
 @lru_cache(maxsize=1_000)
 def _alike(columns: Struct) -> Struct:
-    """The columns as the same object for all files that have them: thousands are kept."""
+    """The same object for the columns of all files that have the same, since thousands are kept."""
     return columns
 
 
 def _footer(file: SourceFile) -> bytes:
-    """The end of the file that has it."""
+    """The end of the file, where the footer is."""
     folder, _, name = file.path.rpartition("/")
     tail = files_at(folder).tail(name, FOOTER_TAIL)
     needed = int.from_bytes(tail[-FOOTER_END:-4], "little") + FOOTER_END

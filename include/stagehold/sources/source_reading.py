@@ -1,4 +1,4 @@
-"""A source as one attempt reads it: which split reads what, when a split counts as changed, and its rows as a frame."""
+"""A source as one attempt reads it: what each split reads, when a split counts as changed, and its rows as a frame."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def split_files(
     *,
     condition: str | None = None,
 ) -> tuple[Split, ...]:
-    """A split for each group of files. A column that is new or of another type changes them all, so that they stay
+    """A split for each group of files. A column that is new, or of another type, changes all splits, so that they stay
     alike.
     """
     fields = (*((repr(mixed.fields),) if mixed else ()), *((condition,) if condition else ()))
@@ -109,7 +109,7 @@ def _from_root(path: str, lake: str) -> str:
 
 
 def how_rows_are_read(source: Source) -> str:
-    """What is declared about reading rows, whichever they are."""
+    """Everything that is declared about how rows are read, whichever rows they are."""
     return repr((source.kind, source.ddl, source.header, source.delimiter, sorted(source.options.items())))
 
 

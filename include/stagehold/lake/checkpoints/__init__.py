@@ -1,1 +1,1 @@
-"""How does what a run has reached become files that can be trusted later?"""
+"""How is what a run has reached written to files that can be trusted later?"""

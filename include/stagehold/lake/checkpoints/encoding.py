@@ -1,4 +1,4 @@
-"""Partitions of a checkpoint as Parquet, which DuckDB opens as well: one row for each."""
+"""The partitions of a checkpoint as Parquet, which DuckDB can open too: one row per partition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERDICT = (*VERDICT_BEFORE_SEVERITY, "severity", "configuration", "result")
 
 @dataclass(frozen=True)
 class RecordedPartition:
-    """A partition's record and what its gate said; ``stage_id`` is the id its stage is restored by."""
+    """A partition's record and what its gate said; ``stage_id`` is the id under which its stage is restored."""
 
     stage_id: str
     record: PartitionRecord
@@ -61,7 +61,7 @@ def decode_table(content: bytes) -> Table:
 
 
 def _completed(table: Table) -> Table:
-    """The table with the columns that parts did not have in their earlier forms."""
+    """The table with the columns that earlier forms of a part did not have yet."""
     import pyarrow as pa
 
     def filled(name: str, value: object) -> Any:
@@ -81,7 +81,7 @@ def _completed(table: Table) -> Table:
 
 
 def _with_severities(verdicts: Any) -> Any:
-    """Every expectation was critical when none said how much it matters."""
+    """From the time when an expectation had no severity: every one was critical."""
     import pyarrow as pa
 
     added = {"severity": Severity.CRITICAL, "configuration": "", "result": ""}
@@ -95,9 +95,9 @@ def empty_table() -> Table:
 
 
 def records_in(table: Table) -> tuple[RecordedPartition, ...]:
-    """The rows of a part.
+    """The rows of a part as records.
 
-    :raises ValueError: it says what cannot be.
+    :raises ValueError: a row says something that cannot be.
     """
     try:
         return tuple(map(_recorded, table.to_pylist()))

@@ -1,7 +1,8 @@
-"""The manifest of a checkpoint: JSON that says all of it but the partitions, and which parts have those.
+"""The manifest of a checkpoint: JSON with everything but the partitions, and with references to the parts that have
+those.
 
-A manifest has one form, canonical JSON, so that whatever is read must write itself again, byte for byte. That finds
-what a checksum does not see, as a key that is there twice, and what somebody edited along with the checksum.
+A manifest has only one form, canonical JSON: whatever is read must give the same bytes when it is written again. That
+finds what a checksum does not: a key that is there twice, or an edit by somebody who mended the checksum along with it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PARTITIONS_PER_PART = 500  # of version 1: parts are found again by the partitio
 
 @dataclass(frozen=True)
 class CheckpointedRun:
-    """Whose checkpoints they are."""
+    """The run that the checkpoints belong to."""
 
     pipeline: str
     interval: str
@@ -35,8 +36,8 @@ class CheckpointedRun:
 
 @dataclass(frozen=True)
 class PartReference:
-    """A stored part: of the partitions from ``first`` on, those that have a record. ``written_by`` is the number of the
-    checkpoint that it was written for; later ones may refer to it.
+    """A stored part: those partitions from ``first`` on that have a record. ``written_by`` is the number of the
+    checkpoint that it was written for; later checkpoints may refer to it too.
     """
 
     written_by: int
@@ -69,7 +70,8 @@ class StageManifest:
 @dataclass(frozen=True)
 class Manifest:
     """``spec`` is the pipeline as it was, for people and programs that have neither its code nor the ledger. ``lake``
-    is where the lake was: whatever lies below that has moved along, if the manifest lies somewhere else now.
+    is where the lake was then: if the manifest is now found elsewhere, everything below that root has moved along with
+    it.
     """
 
     number: int

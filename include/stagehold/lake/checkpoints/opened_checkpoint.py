@@ -1,4 +1,4 @@
-"""A stored checkpoint for who looks at it: its partitions stay columns until somebody wants the record of one."""
+"""A stored checkpoint for who only looks at it: its partitions stay columns until the record of one is wanted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OpenedStage:
 
 @dataclass(frozen=True)
 class OpenedCheckpoint:
-    """``address`` is that of its manifest, ``lake`` the root under which it is found now."""
+    """``address`` is that of its manifest; ``lake`` is the root under which it is found now."""
 
     manifest: Manifest
     address: str

@@ -61,7 +61,7 @@ def _by_savepoint_file(reference: str, _: str) -> Reference | None:
 
 
 def _by_folder(reference: str, _: str) -> Reference | None:
-    """What lies right in it; a run's id may hold slashes, too, so only what is there counts."""
+    """The checkpoints directly in a folder. A run id may contain slashes too, so only what is directly there counts."""
     folder = lake_root(reference)
     manifests = [name for name in files_at(folder).names() if MANIFEST.fullmatch(name)] if "/" in reference else []
     return StoredCheckpoints.holding(f"{folder}/{max(manifests)}") if manifests else None

@@ -1,4 +1,4 @@
-"""A lake that lies somewhere else than when a checkpoint of it was written: what was below its root has moved along."""
+"""A lake that was moved since a checkpoint of it was written: everything below its root has moved along with it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Relocation:
-    """The way from the root that a checkpoint names to the root that it is found under. What lay outside stayed where
-    it was.
+    """From the root that a checkpoint names to the root under which it is found now. What lay outside that root stayed
+    where it was.
     """
 
     before: str
@@ -33,7 +33,7 @@ class Relocation:
         return uri if below == uri else f"{self.now}/{below}"
 
     def table(self, partitions: Table) -> Table:
-        """Partitions as columns, with the addresses of their tables as they are now."""
+        """Partitions as columns, with the present addresses of their tables."""
         import pyarrow as pa
 
         if self.before == self.now:

@@ -31,8 +31,8 @@ FORMAT, VERSION = "stagehold-savepoint", 1
 
 @dataclass(frozen=True)
 class Savepoint:
-    """A savepoint: what its user called it and why, and the checkpoint that it is. ``root`` is the lake below this lake
-    that it came with, empty if it was made here.
+    """What its user called it and why, and the checkpoint that it is. ``root`` is the lake below this lake that was
+    imported with it; empty if the savepoint was made here.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Savepoints:
         self._files.remove([f"{savepoint.name}{ENDING}"])
 
     def delete_own(self, savepoint: Savepoint) -> None:
-        """Delete the lake that it came with."""
+        """Delete the lake that was imported with it."""
         self._files.delete(savepoint.name)
 
     def stored(self, savepoint: Savepoint) -> StoredCheckpoints:

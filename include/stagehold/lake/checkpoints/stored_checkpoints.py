@@ -231,7 +231,7 @@ class StoredCheckpoints:
 
 
 def manifest_file(number: int) -> str:
-    """Its name in the folder of its run."""
+    """The name of a manifest in its run's folder."""
     return f"{number:010d}.json"
 
 
@@ -268,8 +268,8 @@ Rows = Mapping[int, RecordedPartition]  # by partition
 
 
 class CheckpointParts:
-    """The parts in the folder of one run, written or read for checkpoint ``number``. While one is written, those of the
-    one that it builds on are read.
+    """The parts in the folder of one run, written or read for checkpoint ``number``. While a checkpoint is being
+    written, the parts of the one it builds on are read.
     """
 
     def __init__(self, files: Files, uri: str, number: int, builds_on: int | None = None) -> None:
@@ -374,7 +374,7 @@ def _by_partition(rows: Iterable[RecordedPartition]) -> Rows:
 
 
 def _cut(rows: Iterable[RecordedPartition]) -> Mapping[int, Rows]:
-    """Rows by the first partition of their part."""
+    """The rows, by the first partition of the part that they belong to."""
     parts: dict[int, dict[int, RecordedPartition]] = defaultdict(dict)
     for row in rows:
         partition = row.record.partition

@@ -1,1 +1,1 @@
-"""How do staged files become part of a table, and what does its log say of that?"""
+"""How do staged files become part of a table, and what does the log of the table say about that?"""

@@ -32,7 +32,7 @@ RECENT = 200  # commits looked through for what could not be recorded; what is f
 
 
 class Landed(NamedTuple):
-    """A wave in the log: the version that holds it, and its partitions with the files that readers find them in."""
+    """A wave in the log: the version that holds it, and its partitions with the files where readers find them."""
 
     version: int
     commit: WaveCommit
@@ -43,10 +43,10 @@ class Landed(NamedTuple):
 
 
 def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Landed, ...]:
-    """What the log says of each partition of this share, newest commit only; each commit with just those partitions,
-    published or retracted.
+    """What the log says of each partition of this share, published or retracted: each commit with just the partitions
+    for which it is the newest.
 
-    Of whatever share the commits are. Oldest first. Reads log files only, the newest ``limit`` of them.
+    The commits may have been made for any share. Oldest first. Reads only log files, the newest ``limit`` of them.
     """
     seen: set[int] = set()
     live: list[Landed] = []
@@ -72,7 +72,7 @@ def committed_intervals(uri: str, prefix: str) -> Mapping[str, tuple[Landed, ...
 
 
 def _unseen(commit: WaveCommit, seen: set[int]) -> WaveCommit:
-    """The commit with those of its partitions that no newer one has; they are ``seen`` from now on."""
+    """The commit with those of its partitions that no newer one has; from now on they count as ``seen``."""
     newest = tuple(partition for partition in commit.partitions if partition.partition not in seen)
     retracted = tuple(partition for partition in commit.retracted if partition not in seen)
     seen.update((*(partition.partition for partition in newest), *retracted))
@@ -82,10 +82,10 @@ def _unseen(commit: WaveCommit, seen: set[int]) -> WaveCommit:
 def read_back(location: TableLocation, commit: WaveCommit) -> Landed:
     """The wave as it landed.
 
-    A token says that it, or a later one of its attempt, did. Only the log can say that it was this one, with these
-    partitions, fingerprints and files.
+    The token only says that this wave, or a later one of the same attempt, landed. Only the log can say that it was
+    this one, with these partitions, fingerprints and files.
 
-    :raises Fenced: when it is not there: another attempt's commit has its token.
+    :raises Fenced: it is not in the log, so the token is from the commit of another attempt.
     """
     whole = replace(commit, positions=())
     said = (whole, without_files(whole))  # the second is what delta-spark's commits say
@@ -98,7 +98,9 @@ def read_back(location: TableLocation, commit: WaveCommit) -> Landed:
 
 
 def _commits(location: TableLocation, limit: int | None) -> Iterator[tuple[int, WaveCommit, LogEntry]]:
-    """This stage and interval's among the newest ``limit`` commits, newest first, as their metadata has them."""
+    """Those of the newest ``limit`` commits that are of this stage and interval, newest first, as their metadata
+    tells.
+    """
     for entry in newest_commits(location.uri, limit):
         commit = from_metadata(entry.user_metadata, location.cell)
         if commit:
@@ -106,7 +108,7 @@ def _commits(location: TableLocation, limit: int | None) -> Iterator[tuple[int, 
 
 
 def _with_files(commit: WaveCommit, entry: LogEntry) -> WaveCommit:
-    """A commit by delta-spark cannot name its files beforehand: they are those that its log entry added."""
+    """The commit with its files: delta-spark cannot name them beforehand, so they are those its log entry added."""
     if not any(partition.rows and not partition.files for partition in commit.partitions):
         return commit
     files: dict[str | None, list[DataFile]] = defaultdict(list)

@@ -122,7 +122,7 @@ def read_commit(uri: str, version: int) -> LogEntry:
 
 
 def _who(info: Mapping[str, Any]) -> str | None:
-    """The user if the writer names one, and the program."""
+    """The user, if the writer names one, and the program."""
     program = info.get("engineInfo") or info.get("clientVersion")
     user = info.get("userName")
     return f"{user} ({program})" if user and program else user or program
@@ -133,7 +133,7 @@ def _removed(facts: Mapping[str, Any]) -> RemovedFile:
 
 
 def _added(facts: Mapping[str, Any]) -> AddedFile:
-    """The file. Paths in the log are encoded as in a URL."""
+    """The file that an entry adds. Paths in the log are encoded as in a URL."""
     rows = json.loads(facts.get("stats") or "{}").get("numRecords", 0)
     return AddedFile(
         DataFile(unquote(facts["path"]), facts["size"], rows), facts["partitionValues"], facts["dataChange"]
@@ -141,8 +141,8 @@ def _added(facts: Mapping[str, Any]) -> AddedFile:
 
 
 def storage_options(uri: str) -> dict[str, str] | None:
-    """Options for delta-rs. It reads AWS_ENDPOINT_URL as boto3 does, but accepts an address without TLS only if it is
-    told so.
+    """Options for delta-rs. It reads AWS_ENDPOINT_URL as boto3 does, but accepts an address without TLS only when it is
+    told to.
     """
     if uri.startswith(OBJECT_STORE) and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
         return {"AWS_ALLOW_HTTP": "true"}

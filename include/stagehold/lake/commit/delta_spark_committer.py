@@ -34,11 +34,12 @@ log = logging.getLogger(__name__)
 
 
 class DeltaSparkCommitter:
-    """The other `committer.Committer`. Spark fences, too, so all commits of one server take turns in one Java.
+    """The `committer.Committer` that commits through Spark, fences included: all commits of one server take turns in
+    one Java.
 
-    Delta's log on a folder is safe among the writers of one Java. With two of them there is a moment, microseconds
-    long, in which both can write the same version and one is lost. On an object store that moment is as long as the
-    write.
+    Delta's log in a folder is safe among the writers of one Java. With two of them there is a moment, microseconds
+    long, in which both can write the same version and one commit is lost. On an object store that moment is as long as
+    the write.
     """
 
     def __init__(self, spark: SparkSession, location: TableLocation, *, only_writer: bool) -> None:
@@ -54,7 +55,7 @@ class DeltaSparkCommitter:
             return
 
         def append_nothing(table: DeltaTable, landed: int) -> RetryReason:  # noqa: ARG001
-            """Make a commit for each token: Spark takes one token for each commit."""
+            """Move the tokens on, with one empty commit for each, since Spark takes one token per commit."""
             nothing = self._spark.createDataFrame([], _columns(table))
             versions = tokens_to_raise(table, (location, *rivals), claim)
             said = [
@@ -99,7 +100,7 @@ class DeltaSparkCommitter:
         return _save(writer.option("userMetadata", metadata).option("maxRecordsPerFile", longest), location)
 
     def staged_rows(self, columns: StructType, location: TableLocation, commit: WaveCommit) -> DataFrame:
-        """The staged rows of the wave, to be written by Spark."""
+        """The staged rows of the wave, for Spark to write."""
         from pyspark.sql import functions as F
 
         root = spark_uri(location.uri)

@@ -1,7 +1,8 @@
-"""All tokens in a table's log. delta-rs finds a token by its name; after the loss of a ledger the names are unknown.
+"""All tokens in the log of a table. delta-rs finds a token by its name, but after the loss of a ledger the names are
+unknown.
 
-We read the log ourselves: the newest checkpoint has one column for tokens, and of the commits after it only the lines
-with tokens are read.
+So we read the log ourselves: the newest checkpoint has one column for tokens, and of the commits after it only the
+lines with tokens are read.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def tokens_of(uri: str) -> Mapping[str, int]:
 
 
 def newest_epoch(tokens: Mapping[str, int], cell: str, share: Share | None = None) -> int:
-    """The highest epoch that worked on partitions of ``share`` of the cell, however they were cut; 0 if none did."""
+    """The highest epoch that worked on partitions of ``share`` of the cell, however they were cut; 0 if there is
+    none.
+    """
     return max((epoch_of(version) for token, version in tokens.items() if _is_of(token, cell, share)), default=0)
 
 

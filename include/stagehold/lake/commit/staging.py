@@ -56,11 +56,11 @@ class StagedWave:
 
 @dataclass(frozen=True)
 class WaveFiles:
-    """The files of one wave that are to be written, and how rows lie in them.
+    """Which files are to be written for one wave, and how rows lie in them.
 
-    A partition with more than ``rows_per_file`` has several files, each a stretch of the order ``sort_by``; 0 means no
-    limit. ``below`` is a folder of the wave's for what is not its output as it was computed. ``arranged`` says that the
-    rows of a partition are all in one Spark task already, which saves a shuffle of everything.
+    A partition with more rows than ``rows_per_file`` gets several files, each a stretch of the order ``sort_by``; 0
+    means no limit. ``below`` is a folder within the wave's, for rows that are not its output as it was computed.
+    ``arranged`` says that all rows of a partition are in one Spark task already, which saves shuffling everything.
     """
 
     location: TableLocation
@@ -112,8 +112,9 @@ def stage_frame(frame: DataFrame, files: WaveFiles) -> StagedWave:
 
 @contextmanager
 def _with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Others do better without: with many small files in one task, say. They find the session as it was, with what
-    their pipeline declares. After an error it ends anyway.
+    """Set these of Spark's settings for one write. Other writes do better without them: many small files in one task,
+    say. They find the session as it was, with the settings that their pipeline declares. After an error the session
+    ends anyway.
     """
     before = {name: spark.conf.get(name) or "" for name in settings}  # Spark has a default for each
     for name, text in settings.items():
@@ -124,9 +125,9 @@ def _with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator
 
 
 def _index_within(partitions: Sequence[int]) -> Column:
-    """Position of a row's partition in ``partitions``.
+    """The position of a row's partition in ``partitions``.
 
-    Rows of no such partition may go anywhere: the listing shows them.
+    Rows of any other partition may go anywhere: the listing shows them.
     """
     from pyspark.sql import functions as F
 
@@ -135,7 +136,7 @@ def _index_within(partitions: Sequence[int]) -> Column:
 
 
 def _written(uri: str, folder: str) -> Mapping[str, tuple[DataFile, ...]]:
-    """Files by the partition in their path, as text: the partition may be that of null keys, or no number."""
+    """The files, by the partition in their path as text, since it may be that of null keys, or no number at all."""
     found: dict[str, tuple[DataFile, ...]] = {}
     for path, size in sorted(files_at(uri).sizes(folder).items()):
         match = DATA_FILE.fullmatch(path.removeprefix(f"{folder}/"))

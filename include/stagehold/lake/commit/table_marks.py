@@ -35,7 +35,7 @@ def mark_outstaying(uri: str, interval: str, partitions: Sequence[int]) -> bool:
 
 
 def _set(uri: str, interval: str, partitions: Sequence[int]) -> str | None:
-    """Set the property. Every try has its own handle, so a commit of somebody else since then is a conflict."""
+    """Set the property. Every try opens its own handle, so any commit that somebody made since then is a conflict."""
     table = open_table(uri)
     every = {**_of(table.metadata().configuration), interval: list(partitions)}
     told = json.dumps({WAIVER_ENDED: {name: partitions for name, partitions in sorted(every.items()) if partitions}})

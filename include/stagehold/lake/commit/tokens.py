@@ -42,10 +42,10 @@ def until_done(
     step: Callable[[DeltaTable, int], RetryReason],
     pause_seconds: float = PAUSE_SECONDS,
 ) -> None:
-    """Repeat ``step`` with a new handle and the share's token in it, until it has nothing left to do.
+    """Repeat ``step`` with a new handle and the share's token in it, until nothing is left to do.
 
-    Each try checks anew whether this attempt still may; none is repeated blindly. Pauses of ``pause_seconds`` at most,
-    longer with each try, let other writers through.
+    Each try checks anew whether this attempt still may change the share; none is repeated blindly. Pauses of at most
+    ``pause_seconds``, longer with each try, let other writers through.
 
     :raises Fenced: a newer attempt was here first.
     :raises CommitContested: others kept committing to the table.
@@ -80,8 +80,8 @@ def naming_table(table: str) -> Iterator[None]:
 
 
 def tokens_to_raise(table: DeltaTable, locations: Iterable[TableLocation], claim: Claim) -> dict[str, int]:
-    """Tokens that are below the attempt's fence, and the version of the fence. Tokens never go back: a higher one
-    stays.
+    """The tokens that are below the attempt's fence, and the version of the fence. Tokens never go back, so a higher
+    one stays.
     """
     return {
         location.token: claim.fence

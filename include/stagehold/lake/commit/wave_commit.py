@@ -1,4 +1,4 @@
-"""The facts of a commit in the table's log, from which the ledger can be brought up to date."""
+"""What the log of a table is told about a commit. From this the ledger can be brought up to date."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def epoch_of(token: int) -> int:
 
 @dataclass(frozen=True)
 class CommittedPartition:
-    """A partition as a wave published it; without rows it has no files. ``judged`` identifies the suite that judged it,
-    ``refused`` are critical expectations that it does not meet and that somebody waived.
+    """A partition as a wave published it; if it has no rows it has no files. ``judged`` identifies the suite that
+    judged it, ``refused`` are the critical expectations that it does not meet and that somebody waived.
     """
 
     partition: int
@@ -156,7 +156,7 @@ def _read(found: dict[str, Any]) -> WaveCommit:
 
 
 def is_ours(text: str | None) -> bool:
-    """Whether any Stagehold wrote this metadata, for whatever cell."""
+    """Whether this metadata was written by any Stagehold, for any cell."""
     return _ours(text) is not None
 
 

@@ -1,4 +1,4 @@
-"""Columns of a stage's output: which are ours, which types a table can hold, how a table's grow."""
+"""The columns of a stage's output: which are ours, which types a table can hold, how the columns of a table grow."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ USABLE_TYPES = (
 
 
 def is_reserved(column: str) -> bool:
-    """Names that Stagehold and Spark use: no content, so without fingerprint and metrics."""
+    """Whether Stagehold or Spark uses the name. Such a column is no content, so no part of fingerprint and metrics."""
     return column in (PARTITION, INTERVAL, EXPECTATION, METADATA) or column.startswith(GROUP_PREFIX)
 
 
@@ -91,7 +91,7 @@ class Growth:
 
 
 def sql_type(kind: Any) -> str:
-    """A type of Delta's JSON as people write it."""
+    """A type from Delta's JSON, as people write it."""
     from pyspark.sql.types import StructField, StructType
 
     field = {"name": "it", "type": kind, "nullable": True, "metadata": {}}
@@ -99,7 +99,7 @@ def sql_type(kind: Any) -> str:
 
 
 def _takes_all_of(wide: Any, narrow: Any) -> bool:
-    """Whether readers read a file with ``narrow`` values as ``wide`` ones, and each of these is the same."""
+    """Whether readers can read a file of ``narrow`` values as ``wide`` ones without changing any value."""
     for order in WIDENING:
         if wide in order and narrow in order:
             return order.index(wide) > order.index(narrow)
@@ -111,7 +111,7 @@ def _takes_all_of(wide: Any, narrow: Any) -> bool:
 
 
 def quoted(name: str) -> str:
-    """``name`` as column expressions take it, whatever is in it."""
+    """``name`` quoted for column expressions, whatever characters are in it."""
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -1,4 +1,4 @@
-"""How many rows make a file of the wanted size: Spark cuts files by rows, since it cannot know their bytes before."""
+"""How many rows make a file of the wanted size: Spark cuts files by rows, since it does not know their bytes before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIDTHS = {
 
 @dataclass(frozen=True)
 class FileSizer:
-    """``target`` bytes per file, of rows that take ``row_bytes`` on the average."""
+    """``target`` bytes per file, of rows that take ``row_bytes`` on average."""
 
     target: int
     row_bytes: float

@@ -1,4 +1,4 @@
-"""Files below one folder or object-store prefix. The rest of the lake never asks which of the two it is."""
+"""Files below one folder or object-store prefix. The rest of the lake never asks which of the two it has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ CREATE_TRIES = 10  # S3 refuses one of two requests for the same object at the s
 
 @dataclass(frozen=True)
 class FileFacts:
-    """A file as it is now; ``version`` is another text after every change of its content, and perhaps without one.
+    """A file as it is now; ``version`` is a text that differs after every change of the content, and may also differ
+    without one.
 
     ``modified`` is by the clock of the store.
     """
@@ -34,7 +35,7 @@ class FileFacts:
 
 
 class Files(Protocol):
-    """Paths are relative to the root and use ``/``. What is not there has no files; it is no error."""
+    """Paths are relative to the root and use ``/``. A folder that does not exist has no files, which is no error."""
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """Bytes of every file in ``folder``, at any depth, by path."""
@@ -248,7 +249,7 @@ def files_at(uri: str) -> Files:
 
 @lru_cache(maxsize=1)
 def _s3(process: int) -> Any:  # noqa: ARG001
-    """One client per process: a fork must not use its parent's connections."""
+    """One client per process, since a fork must not use the connections of its parent."""
     import boto3  # type: ignore[import-untyped]
     from botocore.config import Config  # type: ignore[import-untyped]
 

@@ -40,7 +40,7 @@ class TableLocation:
         return self.cell if self.share is None else f"{self.share}@{self.cell}"
 
     def of(self, share: Share | None) -> TableLocation:
-        """This part of the table for another share."""
+        """The same part of the table, for another share."""
         return replace(self, share=share)
 
 
@@ -70,12 +70,12 @@ def checkpoints_of(lake_uri: str, pipeline: str, interval: str, run_id: str) -> 
 
 
 def cell_prefix(pipeline: str, stage_id: str) -> str:
-    """What the cells of all intervals of a stage begin with."""
+    """What the cell of every interval of a stage begins with."""
     return f"stagehold/{pipeline}/{stage_id}/"
 
 
 def path_safe(text: str) -> str:
-    """``text`` as one path segment that nobody has to escape; different texts stay different."""
+    """``text`` as one path segment that needs no escaping; different texts stay different."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", text).lstrip("._")  # Spark takes a leading dot or underscore for hidden
     if safe == text and len(safe) <= LONGEST:
         return safe
@@ -83,12 +83,12 @@ def path_safe(text: str) -> str:
 
 
 def spark_uri(uri: str) -> str:
-    """The address under which Spark's file system finds what others call s3://."""
+    """The address for Spark's file system of what everything else calls s3://."""
     return uri.replace(OBJECT_STORE, "s3a://", 1) if uri.startswith(OBJECT_STORE) else uri
 
 
 def lake_root(lake_uri: str) -> str:
-    """The lake's address as those of its tables begin."""
+    """The address of the lake in the form in which those of its tables begin."""
     return lake_uri.rstrip("/") if lake_uri.startswith(OBJECT_STORE) else str(Path(lake_uri).absolute())
 
 

@@ -1,5 +1,5 @@
-"""What a backfill would run: a grid of intervals and stages, with a token that is another one as soon as other cells
-run. Cut down to what would come out differently now, it says which intervals are stale.
+"""What a backfill would run: a grid of intervals and stages, with a token that changes as soon as other cells would
+run. Cut down to what would come out differently now, the same grid says which intervals are stale.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class IntervalPlan:
 
     @property
     def blocked(self) -> tuple[str, ...]:
-        """Stages of which something is refused, or that wait for such a stage."""
+        """The stages of which something is refused, or that wait for such a stage."""
         return tuple(cell.stage for cell in self.cells if cell.state is CellStanding.BLOCKED)
 
     @property

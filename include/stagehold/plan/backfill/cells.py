@@ -1,4 +1,4 @@
-"""A cell is a stage of an interval: how it stands, and what a backfill does about it."""
+"""A cell is one stage of one interval: its state, and what a backfill would do about it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def cells_of(
 
 
 def _held_up(ordered: ResumePlan, regions: Sequence[Region]) -> Mapping[str, str]:
-    """Stages of regions that never begin, as one before them ends with something blocked: with that stage."""
+    """Stages of regions that never begin since a stage before them ends with something blocked; each with that
+    stage.
+    """
     by_region: dict[str, str] = {}
     found: dict[str, str] = {}
     for region in regions:

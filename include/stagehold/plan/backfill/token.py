@@ -1,7 +1,7 @@
-"""The token of a plan: which cells were shown to somebody, so that others are not run in their place.
+"""The token of a plan: it tells which cells somebody was shown, so that no others are run in their place.
 
-It is a digest of the cells, and behind a dot the cells themselves, packed: who shows it again can be told the
-difference. The digest alone, which is short enough to be copied, is a token as well, and only tells that there is one.
+It is a digest of the cells and, after a dot, the cells themselves, packed: whoever sends it back can then be told what
+is different. The digest alone, short enough to be copied, is a token as well; it can only tell that something is.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """What a gate has said of all partitions of a stage together, found by their content; and which data of other code
-counts as made by the present one, because somebody said so.
+counts as made by the present code, because somebody accepted it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def acceptance_of(recorded: str, present: str, words: Sequence[Acceptance]) -> A
 
 
 def code_to_accept(records: Iterable[PartitionRecord], present: str, words: Sequence[Acceptance]) -> tuple[str, ...]:
-    """Code that made consumable ``records`` and does not count yet. A gate's refusal is not accepted away."""
+    """Other code that made consumable ``records`` and does not count yet. Accepting it cannot undo a gate's refusal."""
     keys = (ComputeKey.parse(record.compute_key) for record in records if record.state.counts_as_done)
     made_by = dict.fromkeys(key.code for key in keys if key and key.code)
     return tuple(code for code in made_by if code != present and acceptance_of(code, present, words) is None)

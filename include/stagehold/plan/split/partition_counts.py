@@ -1,7 +1,7 @@
-"""How many partitions a stage has, where its file leaves that to the bytes that it reads.
+"""How many partitions a stage has, if its file leaves that to the number of bytes that it reads.
 
-A number is decided once for each interval, when all inputs are known, and kept: a restart may not change it, or half
-of a stage would be cut otherwise.
+The number is decided once for each interval, when all inputs are known, and then kept: if a restart changed it, one
+half of a stage would be cut differently from the other.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def declared_stages(counted: CountedPipeline) -> tuple[DeclaredStage, ...]:
 
 
 def divided_inputs(stage: Stage) -> tuple[str, ...]:
-    """Producers whose rows are dealt out over the stage's partitions; all others are read whole by each."""
+    """The producers whose rows are dealt out over the stage's partitions; every partition reads all of the others."""
     return tuple(edge.stage for edge in stage.inputs if edge.exchange is Exchange.KEYED)
 
 
@@ -75,9 +75,9 @@ def partitions_for(stage: Stage, pipeline: Pipeline, sizes: Mapping[str, int]) -
 
 
 def splits_for(stage: Stage, size: int, total: int, files: int) -> int:
-    """The number for a source with ``total`` bytes in ``files`` files: splits of about ``size`` bytes.
+    """The number for a source with ``total`` bytes in ``files`` files: splits of about ``size`` bytes each.
 
-    There are no more of them than files, which are not cut, or than the stage allows.
+    Never more than there are files, since files are not cut, nor more than the stage allows.
     """
     return min(max(_ceil(total, size), 1), max(files, 1), stage.max_parallelism)
 
@@ -88,7 +88,7 @@ def _dealt_out(total: int, groups: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class InputBytes:
-    """The size of one input, by key group; of an input that is not keyed, the sizes that make up its total."""
+    """The size of one input by key group; of an input without keys, the sizes that add up to its total."""
 
     exchange: Exchange
     sizes: tuple[int, ...]
@@ -97,7 +97,7 @@ class InputBytes:
 
 @dataclass(frozen=True)
 class ParallelismSettings:
-    """Flink's defaults. ``fixed`` is the number that somebody decided before."""
+    """Flink's defaults. ``fixed`` is a number that was decided before."""
 
     bytes_per_partition: int = 16 * 1024 * 1024
     least: int = 1

@@ -52,7 +52,7 @@ def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[A
 
 
 def _newest_first(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Attempts ordered by epoch, which tells the order best. An attempt without an epoch stands behind those that began
+    """The attempts by epoch, which tells the order best. An attempt without an epoch stands behind those that began
     before it did.
     """
     known = list(attempts)

@@ -58,7 +58,7 @@ def _refuse_if_tasks_do_not_fit(pipeline: Pipeline, needed: Mapping[str, int], s
 
 
 def slots_needed(topology: Topology, vertices: Iterable[str]) -> int:
-    """Slots that must be free at once for ``vertices`` to run together."""
+    """How many slots must be free at once for ``vertices`` to run together."""
     return max(Counter(topology.vertex(vertex).stage for vertex in vertices).values(), default=0)
 
 
