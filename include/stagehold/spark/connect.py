@@ -1,4 +1,4 @@
-"""What Stagehold uses of pyspark's private parts, and no other module does: a new pyspark is met here.
+"""All uses of pyspark's private parts. No other module has any, so whatever a new pyspark changes is mended here.
 
 tests/spark/test_connect.py checks each part against the installed pyspark, and says which function has to change.
 """
@@ -70,7 +70,7 @@ def plan_ids(frames: Collection[DataFrame]) -> frozenset[int]:
 
 
 def parts_of(message: Any) -> Iterator[Any]:
-    """The messages right inside another one, in the order of its fields."""
+    """The messages directly inside another one, in the order of its fields."""
     for descriptor, value in message.ListFields():
         if descriptor.message_type is None:
             continue
@@ -83,7 +83,7 @@ def parts_of(message: Any) -> Iterator[Any]:
 
 
 def copy_of(message: Any) -> Any:
-    """A message that can be changed without the other."""
+    """A copy of a message that can be changed without changing the original."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
@@ -108,7 +108,7 @@ def expression_type(spark: SparkSession, relation: Message, expression: Message)
 
 
 def plan_id(frame: DataFrame) -> int:
-    """The id by which a frame's own plan is known in the messages of frames that are made of it."""
+    """The id by which the plan of a frame is known in the messages of frames that are made of it."""
     return cast("ConnectFrame", frame)._plan._plan_id
 
 
@@ -152,7 +152,7 @@ def watch_client(spark: SparkSession, hook: Any, interceptor: Any) -> None:
 
 
 def execute(spark: SparkSession, command: Message) -> None:
-    """Run a command as it was once sent."""
+    """Run a command again, as it was once sent."""
     _client(spark).execute_command(command)
 
 
@@ -166,7 +166,7 @@ def all_settings(spark: SparkSession) -> dict[str, str]:
 
 
 def put_settings(spark: SparkSession, wanted: Mapping[str, str]) -> None:
-    """Have the session's settings be those, and no others."""
+    """Give the session exactly these settings."""
     now = all_settings(spark)
     for name in now.keys() - wanted.keys():
         spark.conf.unset(name)
@@ -176,7 +176,7 @@ def put_settings(spark: SparkSession, wanted: Mapping[str, str]) -> None:
 
 
 def remove_kept(spark: SparkSession, relation_id: str) -> None:
-    """Have Spark drop the rows that it keeps under an id."""
+    """Make Spark drop the rows that it keeps under an id."""
     from pyspark.sql.connect.proto import CachedRemoteRelation, Command, RemoveCachedRemoteRelationCommand
 
     relation = CachedRemoteRelation(relation_id=relation_id)
@@ -190,7 +190,7 @@ def spark_version(client: SparkConnectClient) -> str:
 
 
 def intercept_calls(client: SparkConnectClient, interceptor: Any) -> None:
-    """Have a gRPC interceptor see every call of the client.
+    """Let a gRPC interceptor see every call of the client.
 
     pyspark takes interceptors only for sessions made without its ordinary builder, which does more than connect.
     """
@@ -233,7 +233,7 @@ def _calling_lines(library: str, depth: int) -> str:
 
 
 def limit_retries(client: SparkConnectClient) -> None:
-    """Have the client give up on a lost server soon: by default it tries for ten minutes and more, and says so in
+    """Make the client give up on a lost server soon: by default it tries for ten minutes and more, and says so in
     several voices.
     """
     from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -245,8 +245,8 @@ def limit_retries(client: SparkConnectClient) -> None:
 
 
 def take_active_session_from(ask: AskSession) -> None:
-    """Have pyspark give whoever wants a session, in any thread, the one that ``ask`` gives; what it gave before where
-    that is None.
+    """Make pyspark give anybody who wants a session, in any thread, the one that ``ask`` gives; where that is None, the
+    one it would have given before.
 
     pyspark keeps an active session for each thread, and its builder wants the address of a server.
     """

@@ -1,6 +1,6 @@
-"""Processes: who they are, that children do not outlive whoever started them, and what another Python process needs
-in its environment to find the same code and the same settings. Also how much memory this one has. Rests on Linux's
-prctl and /proc.
+"""Processes: how to tell who they are, how children end with whoever started them, and what another Python process
+needs in its environment to find the same code and the same settings. Also how much memory this process uses. Rests on
+Linux's prctl and /proc.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process, told apart from a later one that was given the same pid by its start time in clock ticks."""
+    """A process. The start time, in clock ticks, tells it from a later process with the same pid."""
 
     pid: int
     started: int
@@ -51,8 +51,8 @@ def resident_bytes(pid: int | None = None) -> int:
 
 
 def give_memory_back() -> None:
-    """Give the system what was freed and stays with the process for later: once something large is made, that is far
-    more than is needed. Nothing where the C library has no such function.
+    """Give freed memory back to the system, which the process would otherwise keep for later: once something large was
+    made, that is far more than is needed. Does nothing where the C library has no such function.
     """
     trim = getattr(_libc, "malloc_trim", None)
     if trim is not None:
@@ -60,7 +60,7 @@ def give_memory_back() -> None:
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """Who has this pid now; None when nobody living has."""
+    """The process that has this pid now; None if no living one has it."""
     fields = _stat(pid)
     return None if _is_dead(fields) else ProcessIdentity(pid, int(fields[19]))
 
@@ -143,7 +143,7 @@ def stop_session(leader: ProcessIdentity, *, first: signal.Signals = signal.SIGT
 
 
 def kill_session(leader: ProcessIdentity) -> None:
-    """Kill whoever is in the leader's session, the leader alive or not.
+    """Kill every process in the leader's session, whether or not the leader is alive.
 
     Only a process that made a session of its own escapes.
     """
@@ -203,7 +203,7 @@ def python_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def foreign_environment(settings: Settings) -> Mapping[str, str]:
-    """The environment for Spark's server, which must not find our code: its workers are sent what they import."""
+    """The environment for Spark's server, which must not find our code: its workers are sent whatever they import."""
     paths = [path for path in _inherited_paths() if path not in _own_paths(settings)]
     return {**os.environ, **settings.environment, "PYTHONPATH": os.pathsep.join(paths)}
 

@@ -142,7 +142,7 @@ def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> 
 
 
 def _agreed_token(plan: BackfillPlan, *, yes: bool) -> str:
-    """The plan's token, if somebody agrees to the plan. What nobody can be asked about is not begun."""
+    """The token of the plan, if somebody agrees to the plan. If there is nobody to ask, nothing is begun."""
     from stagehold.plan.backfill.token import short
 
     if yes:
@@ -156,7 +156,7 @@ def _agreed_token(plan: BackfillPlan, *, yes: bool) -> str:
 
 
 def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
-    """What was shown is planned once more, as somebody may have looked at it for long."""
+    """Plans once more what was shown, since somebody may have looked at it for long."""
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_planning import plan_backfill
     from stagehold.run.backfill.backfill_runs import begin_backfill

@@ -140,7 +140,7 @@ def interval_asked(interval: str | None, schedule: str | None) -> str:
 
 
 def recorded_interval(interval: str, pipeline: str, settings: Settings) -> str:
-    """The key under which an interval is on record, also of a pipeline whose file is gone or broken."""
+    """The key under which an interval is on record, even for a pipeline whose file is gone or broken."""
     from stagehold.model.keys.interval_key import interval_key
     from stagehold.spec.loading.loader import find_pipeline
 
@@ -286,7 +286,9 @@ def _parse(given: str, defaults: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _value(text: str, default: Any) -> Any:
-    """JSON, or else text; what stands for a text is one, also if it looks like a number."""
+    """The value that JSON gives, else the text itself. A text that stands in for a text stays one, even if it looks
+    like a number.
+    """
     try:
         value = json.loads(text)
     except json.JSONDecodeError:

@@ -92,7 +92,7 @@ def gates(run: RunName, failed: OnlyFailed = False, as_json: AsJson = False, doc
 
 
 def _marked(run: Run, ledger: Ledger) -> Iterator[str]:
-    """Published tables that say of their rows that they stay though a waiver has ended."""
+    """A line for each published table that is marked as having rows whose waiver has ended."""
     from stagehold.lake.commit.table_marks import outstaying
     from stagehold.model.partition_set import PartitionSet
 

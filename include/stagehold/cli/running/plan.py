@@ -174,7 +174,7 @@ def _cells(change: StageChange) -> tuple[str, ...]:
 
 
 def _effect(change: StageChange) -> str:
-    """Counted over all stages: what reads one that runs does so, too."""
+    """Counted over all stages: a stage that reads one that runs, runs too."""
     if change.handling is None:
         return ""
     if change.spares:

@@ -68,7 +68,7 @@ _COLUMNS = ("interval", "state", "started", "work", "spared")
 
 
 def _goes_on(run: Run, ledger: Ledger) -> bool:
-    """Somebody works on its interval, as far as the ledger tells."""
+    """Whether somebody works on its interval, as far as the ledger tells."""
     if RUN.is_terminal(run.state):
         return False
     return bool(ledger.leases.alive_among((), [f"{run.pipeline}/{run.interval}/"], 1))
@@ -81,7 +81,7 @@ def _row(line: RunLine) -> Sequence[str]:
 
 
 def _state(line: RunLine) -> str:
-    """Of a run that was killed the ledger has no end."""
+    """The state of a run; the ledger has no end of a run that was killed."""
     lost = next((square.lost for square in line.squares if square.lost), None)
     if lost is None or line.active or RUN.is_terminal(line.run.state):
         return line.run.state

@@ -1,9 +1,9 @@
-"""Sees every request of one session while a function of a stage is called, and keeps what it does to that call.
+"""Sees every request of one session while a function of a stage is called, and keeps its effects within that call.
 
-A function may use Spark as it likes: ask, make views, register functions, set. What it did is told by touches.
-Names of views mean in its frame what they meant when it used them. Where a plan alone cannot carry what the function
-meant (settings, functions whose names are taken, the current schema), its frame is computed before the call ends. When
-it has ended, the session is as it was.
+A function may use Spark as it likes: ask, make views, register functions, set settings. What it did is recorded as
+touches. In its frame, names of views mean what they meant when it used them. Where a plan alone cannot carry what the
+function meant (settings, functions whose names are taken, the current schema), the frame is computed before the call
+ends. After the call the session is as it was.
 
 Not seen: what a function does with a session of its own, and what its Python functions do in Spark's workers.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def settings_in_force(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Give the session these settings beside its own in the block."""
+    """Within the block, give the session these settings beside its own."""
     before = all_settings(spark) if settings else {}
     try:
         for name, value in settings.items():
@@ -59,7 +59,7 @@ def settings_in_force(spark: SparkSession, settings: Mapping[str, str]) -> Itera
 
 
 def watch_of(spark: SparkSession, project: str) -> SessionWatch:
-    """The session's watch, which is made when it is first asked for."""
+    """The session's watch, made when it is first asked for."""
     session: Any = spark
     if getattr(session, "stagehold_watch", None) is None:
         session.stagehold_watch = SessionWatch(spark, project)
@@ -115,28 +115,28 @@ class SessionWatch:
             call.check_top()
 
     def set_meanwhile(self, settings: Mapping[str, str], instead_of: Collection[str]) -> None:
-        """Give the session these settings in place of others until the call ends; its frames are computed before."""
+        """Replace these settings of the session until the call ends; its frames are computed before that."""
         if self._call:
             self._call.at_once = True
             self._aside(lambda: self._state.set_meanwhile(settings, instead_of))
 
     def forget_kept(self) -> None:
-        """Have Spark drop the rows that it keeps for frames of earlier calls, which have been computed."""
+        """Make Spark drop the rows that it keeps for frames of earlier calls; those frames have been computed."""
         self._state.forget_kept()
 
     def close(self, frame: DataFrame) -> DataFrame:
-        """The names in the frame's plan mean already what they should."""
+        """Note that the names in the frame's plan already mean what they should."""
         if self._call:
             self._call.names.closed.add(plan_id(frame))
         return frame
 
     def view(self, identifier: str) -> DataFrame | None:
-        """What a name stands for now; None for what is no view of the call's."""
+        """What a name stands for now; None if it is no view of the call's."""
         relation = self._call.names.view(identifier) if self._call else None
         return None if relation is None else self.close(frame_of(relation, self._spark))
 
     def note_reading(self, frame: DataFrame) -> None:
-        """The frame reads something that no input of the function's is."""
+        """Note where a frame is made that reads something beside the inputs of the function."""
         if self._call:
             self._call.names.places[plan_id(frame)] = calling_line(self._project)[1]
 
@@ -176,9 +176,9 @@ class SessionWatch:
         return bound
 
     def note_keeping(self) -> None:
-        """Note that the function wants rows to be cached, or no more. They are not: what Spark caches is its server's,
-        and is found by the same plan of every later session, also when this one was killed and its Python functions are
-        gone.
+        """Note that the function wants rows to be cached, or no longer cached. They are not cached: what Spark caches
+        belongs to the whole server. Every later session with the same plan would find it, even after this session was
+        killed and its Python functions are gone.
         """
         if self._call:
             self._call.note(Touch(Habit.KEEPS, *self._asked_by("")))
@@ -194,7 +194,7 @@ class SessionWatch:
         self._aside(lambda: call.note_change(self._newest_plan(), all_settings(self._spark)))
 
     def on_artifact(self, name: str) -> None:
-        """Large literal frames are sent as artifacts of their own, which is no habit."""
+        """Large literal frames are sent as artifacts of their own; that is no habit."""
         if self._call and not name.startswith("cache/"):
             self._call.note(Touch(Habit.OTHER, *self._asked_by(name)))
 
@@ -207,7 +207,7 @@ class SessionWatch:
         return called, subject, place
 
     def _before(self, call: FunctionCall, plan: Any, habit: Habit) -> None:
-        """What has to be known of the session before a command changes it, and what has to hold while it runs."""
+        """What must be known of the session before a command changes it, and what must hold while the command runs."""
         if habit is Habit.NAMES:
             self._name(call.names, plan)
         elif habit is Habit.REGISTERS:
@@ -223,7 +223,7 @@ class SessionWatch:
             self._aside(lambda: self._state.set_meanwhile(WITHOUT_CONSTRAINTS, ()))
 
     def _register(self, names: Names, command: Any) -> None:
-        """A name that another function of the same call has had is given to both, each for what was planned with it."""
+        """A name that another function of the call had is given to both, each for the plans made with it."""
         kind = command.WhichOneof("command_type")
         body = getattr(command, kind)
         if kind != "register_data_source" and not (self._call and self._call.is_at_top):
@@ -232,7 +232,7 @@ class SessionWatch:
         self._state.note_function(f"{kind} {name}".lower(), command)
 
     def _newest_plan(self) -> int:
-        """Ids of plans grow as they are made."""
+        """The highest id of a plan so far: ids grow as plans are made."""
         return plan_id(self._spark.range(0))
 
     def _define(self, names: Names, command: Any, made: SqlStatement) -> None:
@@ -258,7 +258,7 @@ class SessionWatch:
                 names.take(getattr(plan.root.catalog, kind).view_name, is_global=is_global)
 
     def _aside(self, ask: Callable[[], None]) -> None:
-        """Ask the session something that is no doing of the function's."""
+        """Ask the session something that does not count as done by the function."""
         call, self._call = self._call, None
         try:
             ask()
@@ -274,8 +274,8 @@ class Unasked:
 
 
 class WatchInterceptor(UnaryUnaryClientInterceptor, StreamUnaryClientInterceptor):  # type: ignore[misc]
-    """Shows a session's watch what a client asks besides executions, which pyspark shows by a hook of its own. The
-    watch may hand on another request than it was shown.
+    """Shows the session's watch what a client asks besides executions; pyspark shows those by a hook of its own. The
+    watch may replace a request by another one.
     """
 
     def __init__(self, watch: SessionWatch) -> None:

@@ -1,8 +1,8 @@
-"""A call of a stage's function: what it does beside building its frame, and what the names mean that it gives.
+"""A call of a stage's function: what it does beside building its frame, and what the names in that frame mean.
 
-Over Spark Connect a name is looked up when a query runs, not when a frame is made. So what a name stood for is put into
-each plan that uses it before the plan is sent: a table by that name becomes the view's own plan, and a text of SQL is
-given the view's plan along, as `spark.sql(text, name=frame)` does.
+Over Spark Connect a name is looked up when a query runs, not when a frame is made. So before a plan is sent, whatever
+its names stood for is put into it: a table by the name of a view becomes the view's own plan, and a text of SQL gets
+the view's plan along with it, as `spark.sql(text, name=frame)` does.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ _HAS_ITS_ROWS = ("cached_remote_relation", "local_relation", "cached_local_relat
 
 
 def any_setting(_: str) -> bool:
-    """Takes each setting for one that can change results."""
+    """Treats every setting as one that can change results."""
     return True
 
 
 class FunctionCall:
-    """A call of a stage's function, while it goes on and afterwards; or the import of its modules, which is what
-    happens ``at_top``. ``changes_results`` says of a setting whether it can change results.
+    """A call of a stage's function, while it runs and afterwards. If ``at_top``, the import of its modules instead.
+    ``changes_results`` says whether a setting can change results.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class FunctionCall:
 
     @property
     def reads(self) -> Mapping[tuple[ReadKind, str], str]:
-        """What it reads beside its inputs, by kind and name, each with its line if that is known."""
+        """What the function reads beside its inputs, by kind and name, each with its line if that is known."""
         return self.names.reads
 
     def note(self, touch: Touch) -> None:
-        """:raises StageContractBroken: it does what its stage does not say that it may, or a module does at its top."""
+        """:raises StageContractBroken: it does what its stage does not allow, or a module does so at its top."""
         self.touches.append(touch)
         self.at_once |= touch.habit in NOT_IN_PLANS
         if self._refuses(touch):
@@ -109,15 +109,15 @@ class FunctionCall:
         return sets or touch.habit is Habit.NAMES
 
     def note_change(self, newest_plan: int, settings: Mapping[str, str]) -> None:
-        """Note that the last touch changes what were the settings when plans up to ``newest_plan`` were made."""
+        """Note that the last touch replaced the settings under which the plans up to ``newest_plan`` were made."""
         self._changes.append((newest_plan, self._of_results(settings), self.touches[-1]))
 
     def _of_results(self, settings: Mapping[str, str]) -> Mapping[str, str]:
         return {name: value for name, value in settings.items() if self._changes_results(name)}
 
     def _check_settings(self, message: Any, frame: DataFrame) -> None:
-        """:raises StageContractBroken: a part of the frame was made while a setting was in force that the function has
-        set back since. Whoever moves a job from a classic session means that the part has been planned by then.
+        """:raises StageContractBroken: part of the frame was made while a setting was in force that the function has
+        since set back. Whoever moves a job over from a classic session expects that this part was planned by then.
         """
         if len(self._changes) < 2:
             return
@@ -153,7 +153,7 @@ class FunctionCall:
         return kept_by_spark(bound, now=True) if self.at_once else bound
 
     def bound(self, frame: DataFrame) -> DataFrame:
-        """The frame with what its names mean now; itself where there is nothing to put in.
+        """The frame, with what its names mean now put in; the very same frame if there is nothing to put in.
 
         :raises StageContractBroken: it was made under a setting that the function has set back.
         """
@@ -169,7 +169,7 @@ class FunctionCall:
 
 
 def _made(message: Any) -> Iterator[int]:
-    """Ids of the plans in a message that are computed later."""
+    """The ids of those plans in a message that are computed later."""
     if message.DESCRIPTOR.name == "Relation" and message.WhichOneof("rel_type") not in _HAS_ITS_ROWS:
         yield message.common.plan_id
     for part in parts_of(message):
@@ -177,8 +177,8 @@ def _made(message: Any) -> Iterator[int]:
 
 
 class Names:
-    """What names mean in one call. ``closed`` are ids of plans that mean already what they should: the function's
-    inputs, and what was bound before. ``packed`` makes of a pickled Python function what is sent in its place.
+    """What names mean in one call. ``closed`` are the ids of plans whose names need no more binding: the inputs of the
+    function, and what was bound before. ``packed`` turns a pickled Python function into what is sent in its place.
     """
 
     def __init__(self, closed: Collection[int], packed: Callable[[bytes], bytes] | None = None) -> None:
@@ -192,15 +192,15 @@ class Names:
         ] = {}  # plans from an id on, what the name means, its name
 
     def give(self, name: str, relation: Any, *, is_global: bool = False) -> None:
-        """Have a name stand for a plan, which is bound from now on."""
+        """From now on a name stands for this plan."""
         self._views[view_key(name, is_global=is_global)] = relation
 
     def take(self, name: str, *, is_global: bool = False) -> None:
         self._views.pop(view_key(name, is_global=is_global), None)
 
     def function(self, name: str, meaning: str, newest_plan: int) -> str:
-        """What a function has to be called that gets a name now: by that name, or by one of its own where plans up to
-        ``newest_plan`` call another one by it.
+        """The name under which a function is registered that gets a name now: that name, or a name of its own if plans
+        up to ``newest_plan`` call another function by it.
         """
         versions = self._functions.setdefault(name.lower(), [])
         if not versions or versions[-1][1] != meaning:
@@ -210,14 +210,14 @@ class Names:
         return versions[-1][2]
 
     def lasts(self, plan: Any) -> bool:
-        """Whether what is dropped is no view of the call's, but one of everybody's."""
+        """Whether what is dropped belongs to everybody, as it is no view of the call's."""
         if not plan.HasField("command") or not plan.command.HasField("sql_command"):
             return False
         dropped = statement(sql_of(plan.command.sql_command))
         return dropped.drops and (dropped.name or "") not in self._views
 
     def view(self, identifier: str) -> Any | None:
-        """The plan of a view, under an alias; None for what is no view of the call's."""
+        """The plan of a view, under an alias; None if it is no view of the call's."""
         from pyspark.sql.connect.proto import Relation, SubqueryAlias
 
         key = identifier_key(identifier)
@@ -226,7 +226,7 @@ class Names:
         return Relation(subquery_alias=SubqueryAlias(input=self._views[key], alias=key.rpartition(".")[2]))
 
     def bind(self, message: Any, plan: int = 0) -> None:
-        """Put into a message, which is changed, what its names mean: views now, functions when ``plan`` was made."""
+        """Put into a message, in place, what its names mean: views now, functions when ``plan`` was made."""
         kind = message.DESCRIPTOR.name
         if kind == "Relation":
             self._bind_relation(message)
@@ -241,7 +241,7 @@ class Names:
             self.bind(part, plan)
 
     def _called(self, plan: int) -> dict[str, str]:
-        """What functions were called when a plan was made whose names have meant several things."""
+        """The names under which functions were sent when a plan was made, where a name has meant several functions."""
         found = {
             name: [sent for since, _, sent in versions if since < plan]
             for name, versions in self._functions.items()
@@ -318,7 +318,7 @@ class Names:
 
 
 def _wrap(relation: Any) -> None:
-    """Make a text of SQL the root of a plan that has other plans beside it."""
+    """Make a text of SQL the root of a plan, with other plans beside it."""
     root = copy_of(relation)
     plan_id = relation.common.plan_id
     relation.Clear()
@@ -333,5 +333,5 @@ def view_key(name: str, *, is_global: bool) -> str:
 
 
 def identifier_key(identifier: str) -> str:
-    """An identifier as names of views are kept: its parts without quotes, in small letters."""
+    """The key of an identifier among the names of views: its parts without quotes, in lower case."""
     return ".".join(token.name for token in tokens(identifier) if token.name is not None)

@@ -1,4 +1,4 @@
-"""What a request of Spark Connect does beside planning, as far as the request tells."""
+"""What a request of Spark Connect does beside planning, as far as the request shows it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Habit(StrEnum):
 
 @dataclass(frozen=True)
 class Touch:
-    """Something that a function did: pyspark's word for it, what it was about, and the line of the project."""
+    """Something that a function did: pyspark's word for it, what it acted on, and the project's line that did it."""
 
     habit: Habit
     call: str
@@ -81,9 +81,7 @@ NAMELESS = frozenset({"spark.app.name"})  # a setting that everybody sets, and t
 
 
 def habit_of_execution(plan: Any) -> Habit | None:
-    """What executing a plan does; None for what only hands back a plan, and for what Python's garbage collection asks
-    for.
-    """
+    """What executing a plan does; None if it only hands back a plan, or if Python's garbage collection asks for it."""
     if not plan.HasField("command"):
         catalog = plan.root.catalog.WhichOneof("cat_type") if plan.root.HasField("catalog") else None
         return CATALOG.get(catalog, Habit.ASKS) if catalog else Habit.ASKS
@@ -104,7 +102,7 @@ def sql_of(command: Any) -> str:
 
 
 def subject_of_execution(plan: Any) -> str:
-    """What an execution is about, in a word: a view, a function, a table, a path."""
+    """What an execution acts on, in a word: a view, a function, a table, a path."""
     if not plan.HasField("command"):
         kind = plan.root.catalog.WhichOneof("cat_type") if plan.root.HasField("catalog") else None
         return _name_in(getattr(plan.root.catalog, kind)) if kind else ""

@@ -1,4 +1,4 @@
-"""What a call changes of its session on the server, and how that is put back when the call ends."""
+"""What a call changes in its session on the server, and how that is put back when the call ends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class SessionState:
-    """The state of one session. Functions that were registered stay, each under the name by which frames of earlier
-    calls that are not computed yet may call it; all else goes.
+    """The state of one session. Registered functions stay, each under the name by which frames of earlier calls that
+    are not computed yet may call it; everything else goes.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -29,11 +29,11 @@ class SessionState:
 
     @property
     def took_names(self) -> bool:
-        """Whether the call gave a function the name of another one."""
+        """Whether the call registered a function under the name of another one."""
         return bool(self._replaced)
 
     def note_function(self, name: str, command: Any) -> None:
-        """Note that a function gets a name. Two that came out of one line are alike unless they captured other
+        """Note that a function gets a name. Two functions from the same line are alike unless they captured different
         values.
         """
         known = self._functions.setdefault(name, copy_of(command))
@@ -41,8 +41,8 @@ class SessionState:
             self._replaced.add(name)
 
     def note_sql_function(self, made: SqlStatement) -> None:
-        """Note that SQL gives or takes the name of a function, of which frames of earlier calls may have
-        another one.
+        """Note that SQL gives a name to a function, or takes it away, while frames of earlier calls may call another
+        function by it.
         """
         self.dropped_at_end.append(made)
         self._replaced |= {f"register_function {made.name}"} & self._functions.keys()
@@ -63,7 +63,7 @@ class SessionState:
         self._schema = self._schema or (catalog.currentCatalog(), catalog.currentDatabase())
 
     def put_back(self) -> None:
-        """Have the session as it was before the call."""
+        """Restore the session to what it was before the call."""
         undone: list[Callable[[], None]] = [self._put_settings, self._put_schema, self._drop, self._put_functions]
         for undo in undone:
             undo()

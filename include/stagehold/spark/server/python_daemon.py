@@ -1,4 +1,4 @@
-"""Spark's daemon of Python workers, which write down their stacks on a signal.
+"""Spark's daemon of Python workers, made so that the workers write down their stacks on a signal.
 
 Started by `-m stagehold.spark.server.python_daemon`.
 """

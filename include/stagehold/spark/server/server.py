@@ -1,4 +1,4 @@
-"""One local Spark Connect server per STAGEHOLD_HOME: started, found again and stopped by us, never by hand."""
+"""The one local Spark Connect server per STAGEHOLD_HOME: started, found again and stopped by us, never by hand."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _keepers: list[subprocess.Popen[bytes]] = []
 
 
 class LaunchedServer:
-    """A server's process and the process that sends it the first queries; whoever launched them has to reap them."""
+    """A server's process, and the one that sends it the first queries; whoever launched them has to reap both."""
 
     def __init__(
         self,
@@ -117,25 +117,24 @@ def start_server(settings: Settings, purpose: str = "a program of yours") -> Ser
 
 
 def _find_or_start(settings: Settings, lock: IO[str]) -> ServerState | None:
-    """The server that can be used, or a new one; None when its keeper was killed meanwhile."""
+    """A server that can be used, found or new; None if its keeper was killed meanwhile."""
     _end_left_server(settings)
     return _usable_server(settings) or _start_by_keeper(settings, lock)
 
 
 def _end_left_server(settings: Settings) -> None:
-    """A server whose keeper was killed is being killed by the kernel, and may still answer; it is of no use to
-    anybody.
-    """
+    """A server whose keeper was killed is itself being killed by the kernel. It may still answer, but is of no use."""
     state = read_state(settings)
     if state is not None and not state.keeper.alive:
         stop_server(settings)
 
 
 def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState | None:
-    """Have a keeper start it, which is nobody's child for long, so that no user's end is the server's.
+    """Let a keeper start the server. A keeper is soon nobody's child, so that the server does not end with one of its
+    users.
 
-    The keeper has the lock as well, until the server is ready: whoever comes when this process was killed meanwhile
-    waits for that server, and starts no second one beside it.
+    The keeper holds the lock as well, until the server is ready: if this process is killed meanwhile, whoever comes
+    next waits for that server and starts no second one beside it.
     """
     _require_startable(settings)
     log_file = server_log(settings).with_name("spark-keeper.log")
@@ -243,7 +242,7 @@ def stop_if_unused(settings: Settings) -> None:
 
 @contextmanager
 def spark_server(settings: Settings, purpose: str = "a program of yours") -> Iterator[None]:
-    """A server for the length of the block: the remote or running one, else one that ends behind its last user."""
+    """The server for the length of the block: the remote or running one, else one that ends after its last user."""
     if settings.spark_remote:
         yield
         return
@@ -345,8 +344,8 @@ def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str
 
 @contextmanager
 def start_lock(settings: Settings, manner: int = 0) -> Iterator[IO[str]]:
-    """The lock that whoever starts a server of this home, or ends one, has to have. Child processes that it is passed
-    to have it, too.
+    """The lock that anybody must hold who starts or ends a server of this home. Child processes to which it is passed
+    hold it too.
     """
     folder = server_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
