@@ -10,6 +10,7 @@ import pytest
 from tests.ledger.samples import impatient_ledger
 
 from stagehold.errors import Fenced, LeaseHeld, LeaseLost
+from stagehold.extensions.leadership import Leadership, LeadershipChange
 from stagehold.ledger.leases import Heartbeat
 from stagehold.model.pulse import Memory, Meter
 
@@ -141,3 +142,59 @@ def test_a_meter_that_fails_keeps_no_lease_from_being_renewed(ledger, caplog):
         heartbeat.check()
         assert ledger.leases.alive(NAME)
     assert "Could not tell how the work of" in caplog.text
+
+
+def told_until(changes: list[LeadershipChange], what: Leadership) -> list[Leadership]:
+    deadline = time.monotonic() + 5
+    while what not in [change.what for change in changes] and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return [change.what for change in changes]
+
+
+def test_listeners_hear_of_a_lease_that_is_had_and_given_up(ledger):
+    changes: list[LeadershipChange] = []
+    lease = ledger.leases.acquire(NAME, "me", 60)
+    with Heartbeat(ledger.leases, lease, 60, tell=changes.append):
+        assert changes == [LeadershipChange(Leadership.GRANTED, NAME, "me", 1)]
+    assert [change.what for change in changes] == [Leadership.GRANTED, Leadership.RELEASED]
+
+
+def test_listeners_hear_of_a_lease_that_somebody_took_and_the_work_is_stopped(ledger):
+    changes, stopped = list[LeadershipChange](), threading.Event()
+    lease = ledger.leases.acquire(NAME, "me", 0.3)
+    with Heartbeat(ledger.leases, lease, 0.3, tell=changes.append) as heartbeat:
+        heartbeat.when_lost = stopped.set
+        ledger.leases.take(NAME, None, "you", 60, lambda _: True)
+        assert stopped.wait(5)
+    assert told_until(changes, Leadership.REVOKED) == [Leadership.GRANTED, Leadership.REVOKED]
+    assert "fenced by epoch 2" in changes[-1].reason
+
+
+def test_who_cannot_renew_says_so_before_the_end_and_stops_at_the_end(quick):
+    ledger, locker = quick
+    changes, stopped = list[LeadershipChange](), threading.Event()
+    lease = ledger.leases.acquire(NAME, "me", 0.9)
+    began = time.monotonic()
+    with Heartbeat(ledger.leases, lease, 0.9, tell=changes.append) as heartbeat:
+        heartbeat.when_lost = stopped.set
+        locker.execute("BEGIN IMMEDIATE")
+        assert told_until(changes, Leadership.LATE)[-1] is Leadership.LATE
+        assert not stopped.is_set()
+        assert time.monotonic() - began < 0.9
+        assert stopped.wait(5)
+        locker.execute("ROLLBACK")
+    assert told_until(changes, Leadership.LOST)[-1] is Leadership.LOST
+    assert {change.what for change in changes} == {Leadership.GRANTED, Leadership.LATE, Leadership.LOST}
+
+
+def test_a_listener_that_takes_long_delays_no_renewal(ledger):
+    freed = threading.Event()
+
+    def slow(change: LeadershipChange) -> None:
+        if change.what is not Leadership.GRANTED:
+            freed.wait(10)
+
+    with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.3), 0.3, tell=slow) as heartbeat:
+        ledger.leases.take(NAME, None, "you", 60, lambda _: True)
+        assert heartbeat.lost.wait(5)
+    freed.set()

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from sqlalchemy import ColumnElement, Connection, case, select, update
 
 from stagehold.errors import Fenced, LeaseHeld, LeaseLost, LedgerUnavailable, StageholdError, UnknownName
+from stagehold.extensions.leadership import Leadership, LeadershipChange, tell_no_listener
 from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, read_one, record_of
@@ -245,11 +246,22 @@ class Heartbeat:
 
     :param seconds: the length that each renewal asks for; it is asked for three times as often.
     :param meter: measures the work that is done under the lease; its report goes along with each renewal.
+    :param tell: is told what becomes of the lease. It is told of a late renewal or a loss in a thread of its own, so it
+        delays no renewal, however long it takes.
     """
 
-    def __init__(self, leases: Leases, lease: Lease, seconds: float, meter: Meter | None = None) -> None:
-        self.lease, self.meter = lease, meter or Meter()
+    def __init__(
+        self,
+        leases: Leases,
+        lease: Lease,
+        seconds: float,
+        meter: Meter | None = None,
+        *,
+        tell: Callable[[LeadershipChange], None] = tell_no_listener,
+    ) -> None:
+        self.lease, self.meter, self._listener = lease, meter or Meter(), tell
         self.lost = threading.Event()
+        self.when_lost: Callable[[], None] = lambda: None  # stops what works under the lease
         self._leases, self._seconds = leases, seconds
         self._ends = time.monotonic() + seconds
         self._reason: StageholdError | None = None
@@ -269,6 +281,7 @@ class Heartbeat:
             raise self._reason
 
     def __enter__(self) -> Heartbeat:
+        self._listener(self._change(Leadership.GRANTED))
         self._thread.start()
         return self
 
@@ -279,6 +292,14 @@ class Heartbeat:
         # database's own limits end it.
         self._stopping.set()
         self._thread.join()
+        if not self.lost.is_set():
+            self._listener(self._change(Leadership.RELEASED))
+
+    def _change(self, what: Leadership, reason: str = "") -> LeadershipChange:
+        return LeadershipChange(what, self.lease.name, self.lease.holder, self.lease.epoch, reason)
+
+    def _tell(self, what: Leadership, reason: str) -> None:
+        threading.Thread(target=self._listener, args=(self._change(what, reason),), daemon=True).start()
 
     def _run(self) -> None:
         while not self.lost.is_set() and not self._stopping.wait(self._seconds / 3):
@@ -315,8 +336,14 @@ class Heartbeat:
                 left,
                 outage.reason,
             )
+            self._tell(Leadership.LATE, f"could not be renewed, and ends in {left:.1f} s: {outage.reason}")
 
     def _lose(self, error: StageholdError) -> None:
         logger.warning("Lost the lease of %s (epoch %d): %s", self.lease.name, self.lease.epoch, error)
         self._reason = error
         self.lost.set()
+        self._tell(Leadership.LOST if isinstance(error, LeaseLost) else Leadership.REVOKED, str(error))
+        try:
+            self.when_lost()
+        except Exception:
+            logger.warning("Could not stop what works under the lease of %s", self.lease.name, exc_info=True)

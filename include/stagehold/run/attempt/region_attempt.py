@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
-from stagehold.errors import RunSuspended
+from stagehold.errors import Fenced, LeaseLost, RunSuspended, StageholdError
 from stagehold.lake.commit.committed_waves import RECENT
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.ledger.leases import Heartbeat
@@ -83,7 +84,8 @@ class RegionAttempt:
         with self._end_recorded():
             try:
                 self._take_over()
-                outcome = self.work.do()
+                with self._ending_with_lease():
+                    outcome = self.work.do()
             except Exception as error:
                 if not self._is_overtaken:
                     raise
@@ -91,6 +93,26 @@ class RegionAttempt:
             if outcome is None:
                 outcome = self._outcome_of_faster(started)
         return self._settled(outcome)
+
+    @contextmanager
+    def _ending_with_lease(self) -> Iterator[None]:
+        """Stop what the block has computed in Spark as soon as the lease is lost: nothing of it could be published.
+
+        :raises LeaseLost: or Fenced, in place of what that ends the block with.
+        """
+        heartbeat, engine = self.work.heartbeat, self.work.workplace.engine
+        heartbeat.when_lost = partial(engine.release, self.work.attempt)
+        try:
+            yield
+        except Exception as error:
+            if not heartbeat.lost.is_set() or isinstance(error, Fenced | LeaseLost):
+                raise
+            try:
+                heartbeat.check()
+            except StageholdError as loss:
+                raise loss from error
+        finally:
+            heartbeat.when_lost = lambda: None
 
     @contextmanager
     def _end_recorded(self) -> Iterator[None]:

@@ -32,7 +32,7 @@ from stagehold.run.equipment.memory import memory_now
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.journal import journal
 from stagehold.run.lease.lease_holder import this_process
-from stagehold.run.lease.leasing import POLL_SECONDS, kept_alive
+from stagehold.run.lease.leasing import POLL_SECONDS, beating, kept_alive
 from stagehold.run.planning.planning import in_its_form
 from stagehold.run.planning.task import SPECULATION, RegionTask
 from stagehold.run.stopping.stopping import sigterms_told_apart
@@ -199,7 +199,7 @@ class SpeculativeAttempt:
         holder = str(this_process(task.owner))
         lease = ledger.leases.take(task.lease_name, task.share, holder, seconds, lambda _: True)
         self._holding.callback(ledger.leases.release, lease)
-        heartbeat = self._holding.enter_context(Heartbeat(ledger.leases, lease, seconds, self._heartbeat.meter))
+        heartbeat = self._holding.enter_context(beating(lease, self._workplace, self._heartbeat.meter))
         attempt = replace(self._attempt, epoch=lease.epoch)
         ledger.attempts.create(attempt, *UNTIL_RUNNING)
         self._work.tables.fence(Claim(lease.epoch, attempt.attempt_id))

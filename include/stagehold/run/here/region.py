@@ -10,7 +10,7 @@ from functools import partial
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
-from stagehold.ledger.leases import Heartbeat
+from stagehold.extensions.leadership import Leadership, LeadershipChange, tell_leadership
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import overlap
 from stagehold.model.pulse import Meter
@@ -28,10 +28,10 @@ from stagehold.run.faults import Faults
 from stagehold.run.journal import journal
 from stagehold.run.journal.endings import recorded
 from stagehold.run.journal.journal import verdict_of
-from stagehold.run.lease.leasing import LeaseWait, take_lease
+from stagehold.run.lease.leasing import LeaseWait, beating, take_lease
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form
-from stagehold.run.planning.task import RegionOutcome, RegionTask
+from stagehold.run.planning.task import RegionOutcome, RegionTask, lease_of
 from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 
@@ -104,7 +104,7 @@ def _attempt_with(
             record_lost_attempts(task, attempt, lease, workplace)
             task = replace(task, request=in_its_form(task.request, ledger))  # once: later failures are others' business
         meter = Meter(partial(memory_now, settings))
-        with Heartbeat(ledger.leases, lease, settings.lease_seconds, meter) as heartbeat:
+        with beating(lease, workplace, meter) as heartbeat:
             begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
             with coordinating(task.request, workplace):
                 return begun.run()
@@ -178,10 +178,16 @@ def record_lost_attempts(task: RegionTask, attempt: Attempt, lease: Lease, workp
     for lost_attempt, decision in decisions:
         if decision is None:
             continue
+        tell_leadership(_timed_out(lost_attempt, lease))
         known = f"epoch {lost_attempt.epoch}" if lost_attempt.began else "a try that had not begun"
         workplace.progress(f"{task.subject}: {known} ended without a word; {decision.reason}")
         if task.again and not decision.restart:
             raise RestartRefused(task.subject, decision.reason)
+
+
+def _timed_out(lost: Attempt, lease: Lease) -> LeadershipChange:
+    reason = f"its attempt {lost.attempt_id} ended without a word, as {lease.holder} noticed with epoch {lease.epoch}"
+    return LeadershipChange(Leadership.TIMED_OUT, lease_of(lost), "", lost.epoch, reason)
 
 
 def _waiting_before(attempt: Attempt, task: RegionTask, ledger: Ledger) -> list[Attempt]:

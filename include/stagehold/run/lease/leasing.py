@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from stagehold.errors import LeaseHeld, LeaseLost, LeaseNotFreed
+from stagehold.extensions.leadership import Leadership, LeadershipChange, tell_leadership
 from stagehold.ledger.leases import Heartbeat
 from stagehold.model.pulse import Meter
 from stagehold.model.records import Lease
@@ -46,10 +47,21 @@ def take_lease(task: RegionTask, workplace: Workplace) -> Lease:
 def kept_alive(lease: Lease, workplace: Workplace, meter: Meter | None = None) -> Iterator[Heartbeat]:
     """Renew a lease in the block, and release it behind that. A ``meter`` measures the work that is done under it."""
     try:
-        with Heartbeat(workplace.ledger.leases, lease, workplace.settings.lease_seconds, meter) as heartbeat:
+        with beating(lease, workplace, meter) as heartbeat:
             yield heartbeat
     finally:
         workplace.ledger.leases.release(lease)
+
+
+def beating(lease: Lease, workplace: Workplace, meter: Meter | None = None) -> Heartbeat:
+    """A heartbeat that says in the log when the lease cannot be renewed, and tells listeners what becomes of it."""
+
+    def tell(change: LeadershipChange) -> None:
+        if change.what in (Leadership.LATE, Leadership.LOST, Leadership.REVOKED):
+            workplace.progress(f"the lease of {change.lease} (epoch {change.epoch}) is {change.what}: {change.reason}")
+        tell_leadership(change)
+
+    return Heartbeat(workplace.ledger.leases, lease, workplace.settings.lease_seconds, meter, tell=tell)
 
 
 class LeaseWait:
