@@ -79,3 +79,13 @@ def test_an_attempt_whose_lease_was_taken_over_is_not_told_as_its_holder(ledger)
     ledger.leases.take(region_lease("sales", "2024-01-01", "joined"), None, "you|there|1|1", 60, lambda _: True)
     (held,) = held_leases(ledger, "sales")
     assert (held.kind, held.attempt_id, held.holder.host) == (LeaseKind.OTHER, None, "there")
+
+
+def test_those_of_one_run_are_the_same_as_among_all(ledger):
+    begin(ledger)
+    begin(ledger, run_id="run-2", interval="2024-01-02")
+    every = held_leases(ledger, "sales")
+    for run_id in ("run-1", "run-2"):
+        (own,) = held_leases(ledger, "sales", run_id)
+        (same,) = (held for held in every if held.run_id == run_id)
+        assert (own.lease, own.attempt_id, own.kind) == (same.lease, same.attempt_id, same.kind)

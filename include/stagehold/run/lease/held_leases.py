@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Lease
+from stagehold.model.states import ATTEMPT
 from stagehold.run.lease.lease_holder import LeaseHolder
 from stagehold.run.planning.task import SPECULATION, lease_of
 
@@ -66,7 +67,7 @@ class HeldLease:
 
 def held_leases(ledger: Ledger, pipeline: str | None = None, run_id: str | None = None) -> tuple[HeldLease, ...]:
     """Those of one pipeline, or one run of it, or all; regions first, by name."""
-    going = [found for found in ledger.attempts.going(pipeline) if run_id in (None, found.run_id)]
+    going = ledger.attempts.going(pipeline) if run_id is None else _going_of(run_id, ledger)
     beginnings = ("",) if pipeline is None else (f"{pipeline}/", f"{RESUME_OF}{pipeline}/")
     alive = ledger.leases.alive_among((), beginnings, MOST_LEASES)
     ended = ledger.leases.named({lease_of(attempt) for attempt in going} - {lease.name for lease in alive})
@@ -79,6 +80,12 @@ def held_leases(ledger: Ledger, pipeline: str | None = None, run_id: str | None 
             key=lambda held: (order.index(held.kind), held.lease.name),
         )
     )
+
+
+def _going_of(run_id: str, ledger: Ledger) -> tuple[Attempt, ...]:
+    """Those of one run, which are found by its id: a page asks for them every other second."""
+    own = ledger.attempts.of_run(run_id)
+    return tuple(attempt for attempt in own if attempt.began and not ATTEMPT.is_terminal(attempt.state))
 
 
 def _described(leases: Iterable[Lease], going: Iterable[Attempt], now: datetime) -> Iterator[HeldLease]:
