@@ -25,8 +25,18 @@ pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1.min.js").read_text(encoding="utf-8")
 FOUND = """async () => (await axe.run('#stagehold-page')).violations.flatMap(
     (rule) => rule.nodes.map((node) => `${rule.id}: ${node.target}: ${node.failureSummary}`))"""
-SETTLE_MILLISECONDS = 300  # until the page has seen what does not fit any more
+LOOKS, PAUSE_MILLISECONDS = 20, 500  # a page takes a moment to see what does not fit any more
 WIDE = "(panel) => panel.scrollWidth - panel.clientWidth"
+
+
+def violations(page: Page) -> list[str]:
+    """Those that are still there when the page has come to rest."""
+    for _ in range(LOOKS):
+        told = page.evaluate(FOUND)
+        if not told:
+            break
+        page.wait_for_timeout(PAUSE_MILLISECONDS)
+    return told
 
 
 def found_by_axe(page: Page) -> list[str]:
@@ -38,8 +48,7 @@ def found_by_axe(page: Page) -> list[str]:
         page.emulate_media(color_scheme=scheme)
         expect(page.locator("html")).to_have_class(re.compile(rf"\b{scheme}\b"))
         page.evaluate("(size) => { document.documentElement.style.fontSize = size; }", size)
-        page.wait_for_timeout(SETTLE_MILLISECONDS)
-        told = page.evaluate(FOUND)
+        told = violations(page)
         wider = panel.evaluate(WIDE)
         told += [f"{wider} pixels are beside the page"] if wider > 0 else []
         found += [f"{scheme}, {size}: {violation}" for violation in told]
