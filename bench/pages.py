@@ -73,7 +73,8 @@ def main() -> int:
 
 def _apart(pipelines: int, repetitions: int, *more: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--only", str(pipelines), "--repetitions", str(repetitions), *more]
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found: dict[str, Any] = json.loads(told.splitlines()[-1])  # Airflow logs before it
     return found
 
 
