@@ -4,7 +4,7 @@ gate refused some.
     python tools/screenshots.py [FOLDER]
 
 The default folder is docs/images. It starts Airflow and Spark of its own, in a home that goes again, and takes some
-minutes. Look at the pictures before they are committed.
+minutes of a machine that has little else to do. Look at the pictures before they are committed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 IMAGES = HERE.parent / "docs" / "images"
 SCALE = 0.01
 STAGE = "shipping_priority"  # that fails, and that a gate refuses
-GOOD, REFUSED, FAILED = ("2026-11-21", "2026-11-22", "2026-11-23"), "2026-11-24", "2026-11-25"
+GOOD, REFUSED, FAILED = ("2026-11-22", "2026-11-23"), "2026-11-24", "2026-11-25"
 TOTALS = "customer_totals"
 MOST = {"default": 10_000_000, "refused": 250_000}  # that an order may be worth
 LIMIT = """\
@@ -55,7 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home, running(Path(home)) as stack, new_page(stack) as page:
         for interval in GOOD:
             stack.run_here(interval)
-            replace(stack, pipeline=TOTALS).run_here(interval)
+        replace(stack, pipeline=TOTALS).run_here(GOOD[0])
         refused = stack.run(REFUSED, expected="failed", most=MOST["refused"])
         stack.inject(Point.AFTER_RECORD, STAGE, 1, FaultAction.FAIL)
         failed = stack.run(FAILED, expected="failed")
