@@ -76,7 +76,7 @@ def _run(place: Place, wish: Wish) -> Cell:
         result=result,
         end=answer.end,
         computed=computed,
-        said=_excerpt(answer.said, _pattern(expected, dates)),
+        said=_excerpt(answer, _pattern(expected, dates)),
         why=why,
         differences=differences,
         runs=tuple(run.run_id for run in answer.runs),
@@ -122,11 +122,13 @@ def _one_line(said: str) -> str:
     return " ".join(said.split())
 
 
-def _excerpt(said: str, pattern: str) -> str:
-    told = _one_line(said)
+def _excerpt(answer: Answer, pattern: str) -> str:
+    """What was said of the wish, or why it was refused, without places of this machine."""
+    told = re.sub(r"/(?:tmp|home|root|work|usr)/[^\s`]*", "...", _one_line(answer.said))
     found = re.search(pattern, told) if pattern else None
-    start = max(0, found.start() - SHOWN // 3) if found else 0
-    return told[start : start + SHOWN]
+    if found is None:
+        return told[-SHOWN:] if answer.end is not End.GREEN else ""
+    return told[max(0, found.start() - SHOWN // 3) :][:SHOWN]
 
 
 def _fields(found: Cell) -> dict[str, object]:
