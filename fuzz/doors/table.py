@@ -14,7 +14,7 @@ from pathlib import Path
 from fuzz.doors.clicks import CLICKED_DOORS
 from fuzz.doors.doors import DOORS, Answer, Asked
 from fuzz.doors.place import Place
-from fuzz.doors.wishes import STAGES, WISHES, Computed, Door, End, Expected, Standing, Wish
+from fuzz.doors.wishes import CLICKED, STAGES, WISHES, Computed, Door, End, Expected, Standing, Wish
 
 from stagehold.airflow.context.settled_wish import BY
 
@@ -39,6 +39,7 @@ class Cell:
     runs: tuple[str, ...] = ()
     notes: str = ""
     seconds: float = 0.0
+    made: str = ""
 
     @property
     def ran(self) -> bool:
@@ -54,7 +55,13 @@ def cell(place: Place, wish: Wish) -> Cell:
         found = _run(place, wish)
     except Exception:  # noqa: BLE001 - the other cells are run all the same
         found = Cell(wish.key, place.door, DIFFERENT, differences=(traceback.format_exc()[-SHOWN:],))
-    return Cell(**{**_fields(found), "seconds": round(time.monotonic() - began, 1)})
+    return Cell(
+        **{
+            **_fields(found),
+            "seconds": round(time.monotonic() - began, 1),
+            "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
+        }
+    )
 
 
 def _run(place: Place, wish: Wish) -> Cell:
@@ -180,10 +187,14 @@ def as_markdown(cells: Sequence[Cell], facts: Mapping[str, object]) -> str:
 
 def _explained(cells: Sequence[Cell]) -> Iterator[str]:
     counts = {result: sum(one.result == result for one in cells) for result in MARKS}
+    empty = len(WISHES) * len({one.door for one in cells if one.door not in CLICKED}) - sum(
+        one.door not in CLICKED for one in cells
+    )
     yield (
         f"`=` {counts[EQUAL]} cells came out equal: the same partitions got a new epoch, the end is the same, and what "
         f"there is to say was said. `≠` {counts[BY_INTENT]} come out otherwise by intent. `n/a` {counts[NO_WAY]} have "
-        f"no way to be said there. `!` {counts[DIFFERENT]} differ."
+        f"no way to be said there. `!` {counts[DIFFERENT]} differ. {empty} cells are empty: they were not run yet, and "
+        "`make doors CELLS=--missing` runs them. When each one was run is in `doors.json`."
     )
     for mark, title in ((BY_INTENT, "Otherwise by intent"), (NO_WAY, "No way to say it"), (DIFFERENT, "Different")):
         chosen = [one for one in cells if one.result == mark]
