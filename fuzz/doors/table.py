@@ -7,7 +7,7 @@ import re
 import time
 import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,13 +55,8 @@ def cell(place: Place, wish: Wish) -> Cell:
         found = _run(place, wish)
     except Exception:  # noqa: BLE001 - the other cells are run all the same
         found = Cell(wish.key, place.door, DIFFERENT, differences=(traceback.format_exc()[-SHOWN:],))
-    return Cell(
-        **{
-            **_fields(found),
-            "seconds": round(time.monotonic() - began, 1),
-            "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
-        }
-    )
+    seconds = round(time.monotonic() - began, 1)
+    return replace(found, seconds=seconds, made=f"{datetime.now(UTC):%Y-%m-%d %H:%M}")
 
 
 def _run(place: Place, wish: Wish) -> Cell:
@@ -136,10 +131,6 @@ def _excerpt(answer: Answer, pattern: str) -> str:
     if found is None:
         return told[-SHOWN:] if answer.end is not End.GREEN else ""
     return told[max(0, found.start() - SHOWN // 3) :][:SHOWN]
-
-
-def _fields(found: Cell) -> dict[str, object]:
-    return {name: getattr(found, name) for name in found.__dataclass_fields__}
 
 
 def read(path: Path) -> list[Cell]:
