@@ -150,7 +150,9 @@ class Place:
             for day in ledger.partitions.intervals(self.pipeline):
                 for stage in STAGES:
                     history = ledger.partitions.history(Cell(self.pipeline, stage, day))
-                    new = [one for one in history if one.recorded_at >= since and one.state.has_data]
+                    new = [
+                        one for one in history if one.recorded_at >= since and one.state.has_data and not one.taken_over
+                    ]
                     if new:
                         found.setdefault(day, {})[stage] = sorted(one.epoch for one in new)
                         self._refuse_twice(day, stage, Counter(one.partition for one in new))
