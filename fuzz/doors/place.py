@@ -212,7 +212,9 @@ def declare(settings: Settings, doors: Sequence[Door]) -> None:
     folder = Path(settings.lake_uri) / "raw" / "doors"
     folder.mkdir(parents=True, exist_ok=True)
     for number, amounts in enumerate(AMOUNTS):
-        pq.write_table(pa.table({"amount": pa.array(amounts, pa.int64())}), folder / f"{number}.parquet")
+        file = folder / f"{number}.parquet"
+        if not file.exists():  # of a folder that is used again: another file is another source
+            pq.write_table(pa.table({"amount": pa.array(amounts, pa.int64())}), file)
 
 
 @contextmanager

@@ -63,6 +63,7 @@ def _run(place: Place, wish: Wish) -> Cell:
     dates = place.dates_of(wish)
     before = datetime.now(UTC)
     runs = place.prepare(wish, dates)
+    known = "\n".join(map(place.note, runs.values()))
     since = before if Standing.GOES_ON in wish.dates else datetime.now(UTC)
     answer = {**DOORS, **CLICKED_DOORS}[place.door](Asked(place, wish.ask, dates, runs))
     if Standing.GOES_ON in wish.dates:
@@ -70,7 +71,9 @@ def _run(place: Place, wish: Wish) -> Cell:
             place.airflow.wait(run, 240)
     computed = place.computed(since)
     expected, why = wish.unlike.get(place.door.asked_alike, (wish.expected, ""))
-    differences = tuple(_differences(expected, answer, dates, computed))
+    differences = tuple(_differences(expected, answer, dates, computed)) + tuple(
+        _of_notes(expected, answer, dates, known)
+    )
     result = DIFFERENT if differences else BY_INTENT if why else EQUAL
     return Cell(
         wish=wish.key,
@@ -98,17 +101,18 @@ def _differences(
     pattern = _pattern(expected, dates)
     if pattern and not re.search(pattern, _one_line(answer.said)):
         yield f"neither door nor log says {pattern!r}: {answer.said[:SHOWN]}"
-    if answer.notes is not None and End.GREEN in expected.ends:
-        yield from _differences_of_notes(pattern, answer.notes)
 
 
-def _differences_of_notes(pattern: str, notes: str) -> Iterator[str]:
-    """The notes say what there is to say of the wish, and nothing else."""
-    ours = [line for line in notes.splitlines() if line.startswith(BY)]
+def _of_notes(expected: Expected, answer: Answer, dates: Sequence[str], known: str) -> Iterator[str]:
+    """The notes say what there is to say of the wish, and nothing else that they did not say before."""
+    if answer.notes is None or End.GREEN not in expected.ends:
+        return
+    pattern = _pattern(expected, dates)
+    ours = [line for line in answer.notes.splitlines() if line.startswith(BY)]
     if pattern and not any(re.search(pattern, line) for line in ours):
-        yield f"no note says {pattern!r}: {notes[:SHOWN]}"
-    if ours and not pattern:
-        yield f"a note says what nobody expected: {ours}"
+        yield f"no note says {pattern!r}: {answer.notes[:SHOWN]}"
+    if (new := [line for line in ours if line not in known]) and not pattern:
+        yield f"a note says what nobody expected: {new}"
 
 
 def _pattern(expected: Expected, dates: Sequence[str]) -> str:
