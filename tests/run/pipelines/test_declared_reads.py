@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
+from tests.run.small_project import INTERVAL, NUMBERS, SmallProject, values_of
 
 from stagehold.errors import UndeclaredRead
 from stagehold.run.planning.current_plan import current_plan
@@ -48,6 +48,36 @@ def summed(ctx, numbers, by_variable=None, by_file=None, by_table=None):
     (rated,) = (frame for frame in (by_variable, by_file, by_table) if frame is not None)
     return rated.agg(F.sum("rate").alias("total"))
 """
+
+
+RELATIVE = """
+from pathlib import Path
+from pyspark.sql import functions as F
+from stagehold import stage
+
+@stage
+def rated(ctx, source):
+    spark = source.sparkSession
+    file = spark.read.schema("rate int").csv("config/rate.csv")
+    glob = spark.read.format("json").schema("rate int").load("config/*.json")
+    number = int(Path("config/number.txt").read_text())
+    both = source.crossJoin(file).crossJoin(glob.select(F.col("rate").alias("other")))
+    return both.select("number", (F.col("rate") + F.col("other") + number).alias("rate"))
+"""
+
+
+def test_relative_paths_begin_at_the_project_wherever_the_command_is_called(tmp_path, spark_remote, monkeypatch):
+    folder = tmp_path / "a project"
+    (folder / "config").mkdir(parents=True)
+    for name, text in {"rate.csv": "1", "rates.json": '{"rate": 10}', "number.txt": "100"}.items():
+        (folder / "config" / name).write_text(text)
+    project = SmallProject.make(folder, spark_remote, "")
+    (folder / "relative_reads.py").write_text(RELATIVE)
+    stages = {"rated": {"job": "relative_reads:rated", "source": NUMBERS, "reads": {"files": "config"}}}
+    monkeypatch.chdir(tmp_path)
+    records = project.run(project.pipeline("relative", stages, reads="strict"), "one")["rated"]
+    assert {rate for record in records for rate in values_of(record, "rate")} == {111}
+    assert Path.cwd() == tmp_path
 
 
 def change_variable(folder: Path, rate: int, patch: pytest.MonkeyPatch) -> None:

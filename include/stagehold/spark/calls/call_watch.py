@@ -30,7 +30,7 @@ from stagehold.spark.calls.request_effects import (
     subject_of_execution,
 )
 from stagehold.spark.calls.session_state import SessionState
-from stagehold.spark.calls.side_files import calling_line, files_opened
+from stagehold.spark.calls.side_files import calling_line, files_opened, in_folder
 from stagehold.spark.connect import (
     WITHOUT_CONSTRAINTS,
     all_settings,
@@ -90,11 +90,11 @@ class SessionWatch:
 
         :param packed: what is sent in the place of a pickled Python function.
         """
-        names = Names([plan_id(frame) for frame in given], packed)
+        names = Names([plan_id(frame) for frame in given], packed, self._project)
         call = FunctionCall(
             stage, names, self._state, may_write=may_write, changes_results=changes_results, at_top=at_top
         )
-        with files_opened(self._project) as opened:
+        with in_folder(self._project), files_opened(self._project) as opened:
             self._call = call
             try:
                 yield call

@@ -7,6 +7,7 @@ the view's plan along with it, as `spark.sql(text, name=frame)` does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
@@ -176,13 +177,20 @@ def _made(message: Any) -> Iterator[int]:
         yield from _made(part)
 
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_GLOB, _ESCAPED = re.compile(r"([\\\[\]{}*?])"), r"\\\1"
+
+
 class Names:
     """What names mean in one call. ``closed`` are the ids of plans whose names need no more binding: the inputs of the
     function, and what was bound before. ``packed`` turns a pickled Python function into what is sent in its place.
+    Relative paths begin at the ``project``.
     """
 
-    def __init__(self, closed: Collection[int], packed: Callable[[bytes], bytes] | None = None) -> None:
-        self.closed, self._packed = set(closed), packed
+    def __init__(
+        self, closed: Collection[int], packed: Callable[[bytes], bytes] | None = None, project: str = ""
+    ) -> None:
+        self.closed, self._packed, self._project = set(closed), packed, project
         self.reads: dict[tuple[ReadKind, str], str] = {}  # what is read beside the inputs, with its line if it is known
         self.places: dict[int, str] = {}  # the line that made a plan, by the plan's id
         self.late = False  # whether a name was used that only the server can look up
@@ -269,6 +277,7 @@ class Names:
         place = self.places.get(relation.common.plan_id, "")
         if read.HasField("data_source"):
             self.reads.update({(ReadKind.FILE, str(path)): place for path in read.data_source.paths})
+            read.data_source.paths[:] = [self._from_project(str(path)) for path in read.data_source.paths]
             return
         name = str(read.named_table.unparsed_identifier)
         view = self.view(name)
@@ -278,6 +287,11 @@ class Names:
         plan_id = relation.common.plan_id
         relation.CopyFrom(view)
         relation.common.plan_id = plan_id
+
+    def _from_project(self, path: str) -> str:
+        """A server would look for a relative path in a folder of its own. Spark takes every path for a glob."""
+        relative = self._project and not path.startswith("/") and not _SCHEME.match(path)
+        return f"{_GLOB.sub(_ESCAPED, self._project)}/{path}" if relative else path
 
     def _bind_text(self, relation: Any) -> None:
         """A query becomes one that is given the plans of the views which it names. Of what is no query, each name is

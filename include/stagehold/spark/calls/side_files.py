@@ -42,6 +42,23 @@ def files_opened(project: str) -> Iterator[dict[str, str]]:
         _listening[:] = [other for other in _listening if other is not listener]  # two that are equal are not the same
 
 
+@contextmanager
+def in_folder(project: str) -> Iterator[None]:
+    """Relative paths begin at the project's folder in the block, wherever the command was called. That is so for all
+    threads of the process, and ours use whole paths.
+    """
+    before = None
+    with suppress(OSError):  # the folder that it was called in may be gone
+        before = Path.cwd()
+    os.chdir(project)
+    try:
+        yield
+    finally:
+        if before:
+            with suppress(OSError):
+                os.chdir(before)
+
+
 @cache
 def _install() -> None:
     """Python never forgets such a hook, so there is only one, which does nothing while nobody listens."""
