@@ -93,7 +93,6 @@ class _Query:
         known = [*stages]
         self.read |= {stage.number: stage.read for stage in known}
         working = [stage.number for stage in known if stage.ended_tasks < stage.tasks]
-        working = working or [stage.number for stage in known][-1:]
         for number in working:
             self.spent[number] += (now - self.since) / len(working)
         if working:
@@ -105,7 +104,8 @@ class _Query:
         found: dict[Side, float] = defaultdict(float)
         for number, seconds in self.spent.items():
             found[self._side(number, last)] += seconds
-        found[Side.FUNCTION if last is None else self._side(last, last)] += now - self.since
+        seen = last is not None and self.working == last
+        found[self._side(last, last) if last is not None and seen else Side.FUNCTION] += now - self.since
         return found
 
     @property
