@@ -83,20 +83,21 @@ def test_every_route_of_the_api_needs_a_login(airflow_home):
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute)]
-    assert len(routes) == 36
+    assert len(routes) == 40
     assert all(route.dependencies for route in routes)
 
 
 def test_every_route_that_changes_something_asks_whether_its_caller_may_and_where_it_comes_from(airflow_home):
     from fastapi.routing import APIRoute
 
-    from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_RESUME, SAME_ORIGIN_JSON
+    from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_RESUME, MAY_STOP, SAME_ORIGIN_JSON
     from stagehold.airflow.api import create_api
 
     routes = [route for route in create_api().routes if isinstance(route, APIRoute) and route.methods != {"GET"}]
     rights = {
         **dict.fromkeys(("resume", "again", "waive", "pin", "make_docs"), MAY_RESUME),
         **dict.fromkeys(("make_savepoint", "dispose_savepoint"), MAY_RESUME),
+        **dict.fromkeys(("suspend", "cancel"), MAY_STOP),
         "start_backfill": MAY_BACKFILL,
     }
     assert {route.name for route in routes} == {*rights}

@@ -96,7 +96,8 @@ def test_a_failed_interval_stands_beside_one_that_was_partly_reused(ledger, ask)
     assert [cell["state"] for cell in failed.values()] == ["consumable"] * 3 + ["failed", "missing", "missing"]
     half = failed["orders_by_customer"]
     assert (half["counts"], half["wanted"]) == ({"consumable": 5}, SPLITS)
-    assert half["failures"] == [{"tries": 1, "cause": "recoverable failure, rule anything_else", "failure": FAILURE}]
+    (why,) = half["failures"]
+    assert why == {"tries": 1, "cause": "recoverable failure, rule anything_else", "failure": FAILURE, "lost": None}
     reused = cells_of(page, day(0))
     assert (reused["orders"]["computed"], reused["orders"]["reused"]) == (0, SPLITS)
     assert (reused["top_orders"]["computed"], reused["top_orders"]["reused"]) == (1, 0)

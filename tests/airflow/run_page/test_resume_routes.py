@@ -69,8 +69,8 @@ def test_a_dry_run_changes_nothing(api, bearer, half_done):
 
 def test_a_dry_run_reads_what_is_on_record_once_and_no_more_than_it_says(api, bearer, half_done, monkeypatch):
     read: list[str] = []
-    newest_of, of_run = Partitions.newest_of, Attempts.of_run
-    monkeypatch.setattr(Partitions, "newest_of", lambda self, *of: read.append("partitions") or newest_of(self, *of))
+    of_each, of_run = Partitions.newest_of_each, Attempts.of_run
+    monkeypatch.setattr(Partitions, "newest_of_each", lambda self, *of: read.append("partitions") or of_each(self, *of))
     monkeypatch.setattr(Attempts, "of_run", lambda self, run: read.append("attempts") or of_run(self, run))
     api.post(half_done.url + "/resume", headers=bearer("admin"), json={"dry_run": True})
     api.get(half_done.url + "/plan", headers=bearer("admin"))
