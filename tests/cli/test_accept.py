@@ -47,7 +47,7 @@ def test_accepting_for_one_interval_records_who_why_and_from_which_code_to_which
     (word,) = ledger.acceptances.of(PIPELINE)
     assert (word.stage, word.interval, word.recorded_code, word.accepted_by) == ("orders", "2024-01-01", "old", "ann")
     assert word.reason == "only a log line"
-    assert set(ledger.acceptances.holding(PIPELINE, "2024-01-02")) == set()
+    assert ledger.acceptances.holding(PIPELINE, ["2024-01-02"]) == ()
 
 
 def test_without_an_interval_all_recorded_code_is_accepted_by_the_user_of_the_machine(ledger, monkeypatch):

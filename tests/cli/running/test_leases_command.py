@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 from tests.ledger.samples import attempt, run
@@ -107,7 +108,10 @@ def test_a_pipeline_that_there_is_not_is_refused(ledger):
 
 def test_leases_are_watched_until_somebody_interrupts(at_work):
     command = [sys.executable, "-m", "stagehold", "leases", "--watch"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as watching:
+    heard = partial(
+        signal.signal, signal.SIGINT, signal.SIG_DFL
+    )  # what began in the background of a shell does not hear it
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}, preexec_fn=heard) as watching:
         lines = iter(watching.stdout.readline, "")
         shown = [next(line for line in lines if "process 4711 on worker-3" in line) for _ in range(4)]
         watching.send_signal(signal.SIGINT)
