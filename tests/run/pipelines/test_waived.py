@@ -6,18 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.run.pipelines.test_judged_again import (
-    ALL,
-    BLOCKED_LAST,
-    FILES,
-    INTERVAL,
-    JOBS,
-    LAST,
-    ROWS,
-    Gated,
-    SmallProject,
-    between,
-)
+from tests.run.pipelines.test_judged_again import ALL, BLOCKED_LAST, LAST, Gated, between
+from tests.run.small_project import FILES, INTERVAL, ROWS, TWO_JOBS, SmallProject
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import GateBlocked
@@ -44,7 +34,7 @@ class Waivable(Gated):
     def change(self, *texts: str) -> None:
         """Another job in place of the first one; the first one, if there are no texts."""
         folder = Path(self.project.settings.project)
-        (folder / f"{folder.name}.py").write_text(JOBS.replace(*texts) if texts else JOBS)
+        (folder / f"{folder.name}.py").write_text(TWO_JOBS.replace(*texts) if texts else TWO_JOBS)
 
     def waive(self, until: datetime | None = None) -> tuple[Waiver, ...]:
         now = datetime.now(UTC)
@@ -66,7 +56,7 @@ class Waivable(Gated):
 
 @pytest.fixture
 def gated(tmp_path, spark_remote):
-    made = Waivable(SmallProject.make(tmp_path, spark_remote, JOBS))
+    made = Waivable(SmallProject.make(tmp_path, spark_remote, TWO_JOBS))
     made.begin()
     return made
 

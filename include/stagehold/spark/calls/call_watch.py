@@ -59,18 +59,20 @@ def settings_in_force(spark: SparkSession, settings: Mapping[str, str]) -> Itera
 
 
 def watch_of(spark: SparkSession, project: str) -> SessionWatch:
-    """The session's watch, made when it is first asked for."""
+    """The session's watch, which is made when it is first asked for, and from now on looks at lines of ``project``."""
     session: Any = spark
     if getattr(session, "stagehold_watch", None) is None:
         session.stagehold_watch = SessionWatch(spark, project)
-    return cast("SessionWatch", session.stagehold_watch)
+    watch = cast("SessionWatch", session.stagehold_watch)
+    watch.project = project
+    return watch
 
 
 class SessionWatch:
     """The watch of one session; it does nothing between two calls."""
 
     def __init__(self, spark: SparkSession, project: str) -> None:
-        self._spark, self._project = spark, project
+        self._spark, self.project = spark, project
         self._call: FunctionCall | None = None
         self._state = SessionState(spark)
         watch_client(spark, self, WatchInterceptor(self))
@@ -90,11 +92,11 @@ class SessionWatch:
 
         :param packed: what is sent in the place of a pickled Python function.
         """
-        names = Names([plan_id(frame) for frame in given], packed, self._project)
+        names = Names([plan_id(frame) for frame in given], packed, self.project)
         call = FunctionCall(
             stage, names, self._state, may_write=may_write, changes_results=changes_results, at_top=at_top
         )
-        with in_folder(self._project), files_opened(self._project) as opened:
+        with in_folder(self.project), files_opened(self.project) as opened:
             self._call = call
             try:
                 yield call
@@ -138,7 +140,7 @@ class SessionWatch:
     def note_reading(self, frame: DataFrame) -> None:
         """Note where a frame is made that reads something beside the inputs of the function."""
         if self._call:
-            self._call.names.places[plan_id(frame)] = calling_line(self._project)[1]
+            self._call.names.places[plan_id(frame)] = calling_line(self.project)[1]
 
     @property
     def is_calling(self) -> bool:
@@ -203,7 +205,7 @@ class SessionWatch:
         self._state.removed.append(relation_id)
 
     def _asked_by(self, subject: str) -> tuple[str, str, str]:
-        called, place = calling_line(self._project)
+        called, place = calling_line(self.project)
         return called, subject, place
 
     def _before(self, call: FunctionCall, plan: Any, habit: Habit) -> None:
