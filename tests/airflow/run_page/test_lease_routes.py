@@ -58,7 +58,7 @@ def test_the_lease_of_a_run_tells_its_holder_its_times_and_how_the_work_gets_on(
 def test_those_of_a_pipeline_are_of_all_its_runs(api, bearer, half_done, lease):
     found = api.get(f"/stagehold/api/dags/{half_done.dag_id}/leases", headers=bearer("viewer")).json()["leases"]
     assert lease.name in [told["name"] for told in found]
-    assert all(told["name"].startswith(f"{half_done.dag_id}/") for told in found)
+    assert all(f"{half_done.dag_id}/" in told["name"] for told in found), "a Resume has one of its own: `resume of ...`"
 
 
 def test_a_dag_that_is_none_of_ours_has_none_to_tell_of(api, bearer, run_of_another):
