@@ -27,6 +27,7 @@ Nothing of this needs Airflow, or Stagehold's runner: a test calls ``joined(ctx,
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -108,6 +109,11 @@ class StageContext:
     @property
     def is_restored(self) -> bool:
         return self.restored_from is not None
+
+
+def seed_of(pipeline: str, stage_id: str, interval: str) -> int:
+    """The seed of all attempts of a stage and an interval."""
+    return zlib.crc32(f"{pipeline}/{stage_id}/{interval}".encode())
 
 
 def stage(function: Function) -> Function:

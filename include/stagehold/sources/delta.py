@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # those that leave data files as plain Parquet
 READABLE_FEATURES = {"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"}
-
-
 MILLISECOND = timedelta(milliseconds=1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -12,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import InvalidArgument, UnknownName
-from stagehold.model.context import StageContext, StageState
+from stagehold.model.context import StageContext, StageState, seed_of
 from stagehold.model.keys.interval_key import interval_key, times_of
 from stagehold.run.functions.stage_call import is_frame, returned_text
 from stagehold.run.functions.state_frames import state_schema
@@ -66,7 +65,6 @@ class StageTests:
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.spark, self.settings = spark, settings
-        self._pipelines: tuple[Pipeline, ...] | None = None
 
     def run(
         self,
@@ -116,14 +114,13 @@ class StageTests:
 
     def _context(self, pipeline: Pipeline, stage: Stage, interval: str, params: Mapping[str, Any]) -> StageContext:
         times = times_of(interval_key(interval, pipeline.schedule), pipeline.schedule)
-        seed = zlib.crc32(f"{pipeline.name}/{stage.id}/{times.key}".encode())
         return StageContext(
             pipeline=pipeline.name,
             stage=stage.name,
             interval=times.key,
             logical_date=times.start,
             partitions=(0,),
-            seed=seed,
+            seed=seed_of(pipeline.name, stage.id, times.key),
             params={**pipeline.params, **stage.params, **params},
             interval_end=times.end,
         )

@@ -59,7 +59,9 @@ def try_(
 
 
 def _show(subject: str, trial: StageTrial) -> None:
-    print_table(subject, trial.columns, [[_text(row[name]) for name in trial.columns] for row in trial.rows])
+    from stagehold.viewer.read_rows import shown
+
+    print_table(subject, trial.columns, [[shown(row[name]) for name in trial.columns] for row in trial.rows])
     told = f"; computed on the way: {', '.join(trial.along)}" if trial.along else ""
     typer.echo(f"{len(trial.rows)} of {trial.count} rows, in {trial.seconds:.1f} s{told}")
     if trial.verdicts:
@@ -72,13 +74,13 @@ def _verdict(verdict: GateVerdict) -> Sequence[str]:
 
 
 def _document(subject: str, trial: StageTrial) -> dict[str, Any]:
+    from stagehold.viewer.read_rows import plain
+
     verdicts = [
         dict(zip(("expectation", "severity", "verdict", "seen"), _verdict(each), strict=True))
         for each in trial.verdicts
     ]
-    rows = [
-        {name: _text(value) if not _is_plain(value) else value for name, value in row.items()} for row in trial.rows
-    ]
+    rows = [{name: plain(value) for name, value in row.items()} for row in trial.rows]
     return {
         "partition": subject,
         "columns": trial.columns,
@@ -88,11 +90,3 @@ def _document(subject: str, trial: StageTrial) -> dict[str, Any]:
         "computed_on_the_way": trial.along,
         "verdicts": verdicts,
     }
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def _text(value: Any) -> str:
-    return "NULL" if value is None else str(value)

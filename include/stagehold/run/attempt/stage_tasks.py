@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from stagehold.gates.earlier_figures import INTERVALS, EarlierFigures, earlier_figures
 from stagehold.gates.suite import Suite
 from stagehold.gates.suite_files import find_suite
-from stagehold.model.context import StageContext
+from stagehold.model.context import StageContext, seed_of
 from stagehold.model.keys.interval_key import end_of
 from stagehold.model.records import Attempt, Cell
 from stagehold.model.source_position import SourcePosition
@@ -101,7 +100,7 @@ class StageTasks:
             interval=task.request.interval,
             logical_date=task.logical_date,
             partitions=partitions,
-            seed=zlib.crc32(f"{task.pipeline.name}/{stage.id}/{task.request.interval}".encode()),
+            seed=seed_of(task.pipeline.name, stage.id, task.request.interval),
             params=self._params(stage),
             restored_from=task.request.restore.snapshot if task.request.restore else None,
             interval_end=end_of(task.request.interval, task.pipeline.schedule),
