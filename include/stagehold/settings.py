@@ -24,7 +24,17 @@ PREFIX = "STAGEHOLD_"
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
 _OBJECT_STORE = "s3://"  # as `lake.store.location` has it, which is above this
-_PATHS = ("home", "cache", "ivy_settings", "lake", "pipelines", "suites", "sandboxes")
+_PATHS = (
+    "home",
+    "cache",
+    "ivy_settings",
+    "lake",
+    "pipelines",
+    "suites",
+    "sandboxes",
+    "airflow_credentials",
+    "spark_token_file",
+)
 _SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/?:][^?:]*)(\?.*)?")  # a relative one
 _ADDRESS = re.compile(r"\w[\w+.-]*:")  # what no path of this machine begins with
 SANDBOX_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # also that of a schema, with the prefix
@@ -61,6 +71,8 @@ class Settings:
     `include/pipelines`, else the source tree."""
     spark_remote: str = ""
     """Spark Connect URL of a server that somebody else runs. Default: the local server that Stagehold runs."""
+    spark_token_file: str = ""
+    """File with the token of that server, in place of `token=` in the URL. Default: none."""
     spark_port: int = 15002
     """Port of the local Spark server."""
     spark_memory: str = "2g"
@@ -85,7 +97,20 @@ class Settings:
     airflow_port: int = 8080
     """Port of Airflow's api-server that `stagehold up` starts."""
     admin_password: str = ""
-    """Password of Airflow's user `admin`. Default: made up once and kept in HOME."""
+    """Password of the user `admin` of the Airflow that `stagehold up` starts. Default: made up once and kept in
+    HOME."""
+    airflow_url: str = ""
+    """Address of the Airflow that commands resume, backfill and cancel runs in, such as `https://airflow.example`.
+    Default: the one of `stagehold up`; inside Airflow's own processes the one of Airflow's configuration."""
+    airflow_token: str = ""
+    """Token for it, as `POST /auth/token` gives. Default: one is asked for with a user and a password."""
+    airflow_user: str = ""
+    """User for it. Default: the one of the file of credentials."""
+    airflow_password: str = ""
+    """Password of that user. Default: the one of the file of credentials."""
+    airflow_credentials: str = ""
+    """File with users and passwords by hosts in the form of `.netrc`, which only its owner may read; the user
+    `__token__` has a token for a password. Default: none."""
     lease_seconds: int = 15
     """An attempt that is silent for longer has lost its region."""
     lease_wait_seconds: int = 3600

@@ -1,5 +1,6 @@
 """`stagehold check`: what the texts of pipelines, jobs, queries and suites show to be wrong. It needs no ledger, lake
-or Spark, and imports nothing of the project, so that it runs before each commit.
+or Spark, and imports nothing of the project, so that it runs before each commit. With `--spark`, what the Spark server
+lacks that they would run on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import print_document
+from stagehold.cli.common.output import print_document, print_table
 from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidSpec, UnknownName
 from stagehold.settings import Settings, load_settings
@@ -30,6 +31,10 @@ class CheckFormat(StrEnum):
     GITHUB = "github"  # comments at the lines of a pull request
 
 
+OnSpark = Annotated[
+    bool,
+    typer.Option("--spark", help="Try the Spark server that the settings name, and say what pipelines miss there."),
+]
 Format = Annotated[CheckFormat, typer.Option("--format", help="How problems are printed.")]
 
 
@@ -59,9 +64,13 @@ class CheckedLine:
         return f"::{self.weight} file={self.file},line={self.line}::{escaped}"
 
 
-def check(files: Files = None, output: Format = CheckFormat.TEXT, as_json: AsJson = False) -> None:
-    """Check pipelines, their code, SQL and suites without running anything."""
+def check(
+    files: Files = None, output: Format = CheckFormat.TEXT, spark: OnSpark = False, as_json: AsJson = False
+) -> None:
+    """Check pipelines, their code, SQL and suites without running anything; or the Spark server for them."""
     settings = load_settings()
+    if spark:
+        return _check_server(settings, as_json=as_json)
     checked = _chosen(files or (), settings)
     every = {line for each in checked for line in _lines(each, settings)}
     found = sorted(every, key=lambda line: (line.file, line.line, line.text))
@@ -73,6 +82,28 @@ def check(files: Files = None, output: Format = CheckFormat.TEXT, as_json: AsJso
             typer.echo(line.as_github_command if output is CheckFormat.GITHUB else line.as_text)
         typer.echo(_summary(len(checked), found), err=True)
     if failed:
+        raise typer.Exit(1)
+    return None
+
+
+def _check_server(settings: Settings, *, as_json: bool) -> None:
+    """A server that is not there yet is started for as long as this takes."""
+    from stagehold.spark.server.server import spark_server
+    from stagehold.spark.session.remote_server import without_token
+    from stagehold.spark.session.server_check import server_facts
+
+    where = without_token(settings.spark_remote) or settings.spark_master or "this machine"
+    with spark_server(settings, "stagehold check"):
+        facts = tuple(server_facts(settings))
+    if as_json:
+        print_document({"server": where, "facts": [asdict(fact) for fact in facts]})
+    else:
+        rows = ((fact.what, "yes" if fact.well else "no", fact.said) for fact in facts)
+        print_table(f"Spark: {where}", ("what", "there", "said"), rows)
+        for fact in facts:
+            if fact.change:
+                typer.echo(f"{fact.what}: {fact.change}")
+    if not all(fact.well for fact in facts):
         raise typer.Exit(1)
 
 

@@ -109,6 +109,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InputsNotReady ~         a region was started before what it reads was computed
     +-- SparkError                   Spark is not there, or does not answer
     |   +-- SparkUnavailable ~       no Spark Connect server answers
+    |   +-- SparkMisconfigured       a Spark server elsewhere has another host, port, token or TLS than was set
     |   +-- CallStalled ~            a call to Spark made no progress for too long
     |   +-- SessionClosed ~          the server closed this attempt's Spark session
     |   +-- VersionsDiffer           the Spark server has another version of Spark or Delta than this process
@@ -121,6 +122,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
         +-- AlreadyUp                another supervisor runs the services of this home
         +-- AirflowRefused           Airflow's API did not do what it was asked for
         +-- AirflowSilent ~          nobody answers where Airflow should be
+        +-- AirflowMisconfigured     an Airflow has another host, port, TLS or credentials than was set
+        +-- KnownSecrets             containers that others can reach have passwords that everybody knows
         +-- NotInTime                something that was waited for did not happen
         +-- ServicesFailed           a local service cannot be started, or ends again and again
         +-- DemoFailed               the demo's run did not end as it should

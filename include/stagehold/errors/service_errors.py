@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from stagehold.errors.base import StageholdError, Terminal, Transient
 
 UNFIT = (400, 409, 422)  # what was asked for does not fit what is there, as HTTP says it
+FORBIDDEN = 403
+ASK_FOR_RIGHT = (
+    "Nothing was changed. Whoever runs that Airflow gives the right, or STAGEHOLD_AIRFLOW_USER, or "
+    "STAGEHOLD_AIRFLOW_TOKEN, names a user who has it."
+)
 LOOK_AT_AIRFLOW = "`stagehold status` shows whether Airflow is well, and its newest runs."
 
 
@@ -51,21 +56,53 @@ class AirflowRefused(ServiceError, Terminal):
 
     :param said: what was refused and why, in a sentence.
     :param look: where to look if the request does not fit what is there, in a sentence.
+    :param elsewhere: somebody else runs that Airflow.
     """
 
-    def __init__(self, status: int, said: str, look: str) -> None:
-        self.status, self.said, self.look = status, said, look
-        super().__init__(f"{said} {look if status in UNFIT else LOOK_AT_AIRFLOW}")
+    def __init__(self, status: int, said: str, look: str, *, elsewhere: bool = False) -> None:
+        self.status, self.said, self.look, self.elsewhere = status, said, look, elsewhere
+        right = ASK_FOR_RIGHT if status == FORBIDDEN and elsewhere else LOOK_AT_AIRFLOW
+        super().__init__(f"{said} {look if status in UNFIT else right}")
 
 
 class AirflowSilent(ServiceError, Transient):
-    """Nobody answered where Airflow should be, or the answer did not come to its end."""
+    """Nobody answered where Airflow should be, or the answer did not come to its end.
 
-    def __init__(self, url: str, what: str, why: str) -> None:
-        self.url, self.what, self.why = url, what, why
+    ``elsewhere`` says that somebody else runs it.
+    """
+
+    def __init__(self, url: str, what: str, why: str, *, elsewhere: bool = False) -> None:
+        self.url, self.what, self.why, self.elsewhere = url, what, why, elsewhere
         super().__init__(
-            f"Airflow at {url} gave no answer when it was to {what}: {why}. `stagehold status` shows whether it is up "
-            "and what it runs; `stagehold up` starts it."
+            f"Airflow at {url} gave no answer when it was to {what}: {why}. `stagehold status` shows whether it is up"
+            f"{'. Run the command again when it is.' if elsewhere else ' and what it runs; `stagehold up` starts it.'}"
+        )
+
+
+class AirflowMisconfigured(ServiceError, Terminal):
+    """An Airflow cannot be spoken to as it is set: its host, port, TLS or credentials are others.
+
+    :param reason: what is wrong, and ``change`` what to set, in a sentence.
+    """
+
+    def __init__(self, url: str, reason: str, change: str) -> None:
+        self.url, self.reason, self.change = url, reason, change
+        super().__init__(
+            f"Airflow at {url} cannot be spoken to: {reason}. Nothing was changed there. {change} Then run the command "
+            "again."
+        )
+
+
+class KnownSecrets(ServiceError, Terminal):
+    """Containers that others can reach would have passwords and keys that everybody knows."""
+
+    def __init__(self, address: str, names: Sequence[str]) -> None:
+        self.address, self.names = address, tuple(names)
+        super().__init__(
+            f"Others can reach these containers, at {address or 'every address'} (BIND_ADDRESS), and "
+            f"{', '.join(self.names)} are those of .env.example, which everybody knows. Nothing was started. Set each "
+            "in .env, for example to what `openssl rand -base64 32` prints, and for AIRFLOW_FERNET_KEY to what "
+            "`openssl rand -base64 32 | tr '+/' '-_'` prints; or leave BIND_ADDRESS at 127.0.0.1. Then start it again."
         )
 
 

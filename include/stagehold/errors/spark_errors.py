@@ -24,6 +24,21 @@ class SparkUnavailable(SparkError, Transient):
         )
 
 
+class SparkMisconfigured(SparkError, Terminal):
+    """A Spark server that somebody else runs cannot be used as it is set; it did not get lost.
+
+    :param reason: what is wrong, and ``change`` what to set, in a sentence.
+    """
+
+    def __init__(self, address: str, reason: str, change: str) -> None:
+        self.address, self.reason, self.change = address, reason, change
+        super().__init__(
+            f"The Spark server at {address} (STAGEHOLD_SPARK_REMOTE) cannot be used: {reason}. Another try would end "
+            f"the same, so there was none, and what was recorded stays safe to read. {change} Then run the command "
+            "again, or `stagehold resume`."
+        )
+
+
 class CallStalled(SparkError, Transient):
     """A call to Spark was interrupted because nothing of it moved.
     ``dumps`` is the folder of the stacks, None if there is none.

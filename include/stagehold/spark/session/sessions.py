@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, cast
-from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
-from stagehold.errors import SessionClosed, SparkUnavailable, StageholdError
+from stagehold.errors import SessionClosed, SparkMisconfigured, SparkUnavailable, StageholdError
 from stagehold.settings import Settings
-from stagehold.spark.connect import end_calls, intercept_calls, limit_retries, note_lines
+from stagehold.spark.connect import end_calls, intercept_calls, limit_retries, note_lines, spark_version
 from stagehold.spark.server.server import running_server
+from stagehold.spark.session.remote_server import USER, note_session, refusal, remote_server, require_answer
 from stagehold.spark.session.result_settings import require_versions, set_for_results, set_settings
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ ANSWER_SECONDS = 60.0  # for calls that only make, greet and release sessions
 LISTEN_SECONDS = 20.0  # for a server whose calls are broken off
 WAIT_SECONDS = 60.0  # a supervisor that restarts a killed server needs about 10
 POLL_SECONDS = 0.5
-USER = "stagehold"  # a session is known by user and id: with one user for all, any process can release any session
-DEFAULT_PORT = 15002
 # What Spark Connect isolates sessions by, from their first call on, is only told by a session that they are cloned
 # from. The first makes the server compile each query anew for every session, for the classes a client may have added.
 # The second keeps a session's Python workers, and so the modules that they have imported, from the next one. Without it
@@ -89,6 +86,7 @@ def open_session(
 
     :param clock: is told of every call through the session.
     :raises SparkUnavailable: no server answered in time.
+    :raises SparkMisconfigured: at once; the server elsewhere cannot be used as it is set.
     :raises SessionClosed: the id was released before.
     """
     deadline = time.monotonic() + wait_seconds
@@ -103,6 +101,20 @@ def open_session(
                 log.info("waiting up to %.0f s for a Spark server: %s", wait_seconds, error.reason)
                 announced = True
         time.sleep(POLL_SECONDS)
+
+
+def remote_version(settings: Settings) -> str:
+    """The version of Spark that a server elsewhere has, which it tells in a session of its own; nothing is waited for.
+
+    :raises SparkUnavailable, SparkMisconfigured: as they say.
+    """
+    try:
+        with closing(_client(settings, str(uuid4()))) as client:
+            version = spark_version(client)
+            client.release_session()
+            return version
+    except Exception as error:
+        raise _refused(error, settings) or translate(error) or error from error
 
 
 def measuring_session(spark: SparkSession) -> SparkSession:
@@ -144,7 +156,7 @@ def _release_one(settings: Settings, session_id: str) -> bool:
         with closing(_client(settings, session_id)) as client:
             _release(client)
             return True
-    except SparkUnavailable as error:
+    except (SparkUnavailable, SparkMisconfigured) as error:
         log.info("session=%s not released: %s", session_id, error.reason)
         return False
     finally:
@@ -176,7 +188,7 @@ def _open(settings: Settings, session_id: str, clock: CallClock | None) -> Spark
     try:
         _make_sessions(settings, session_id)
     except Exception as error:
-        raise translate(error) or error from error
+        raise _refused(error, settings) or translate(error) or error from error
     from stagehold.spark.session.stage_session import StageSession
 
     note_lines()
@@ -205,6 +217,17 @@ def _make_sessions(settings: Settings, session_id: str) -> None:
         set_settings(model, MEASURING)
         _clone(model, _measuring_id(session_id))
         model.release_session()
+    if settings.spark_remote:
+        note_session(remote_server(settings), settings)
+
+
+def _refused(error: Exception, settings: Settings) -> StageholdError | None:
+    """What the first calls say of how a server elsewhere is set. The local one is spoken to as it was started."""
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+    if not settings.spark_remote or not isinstance(error, SparkConnectGrpcException):
+        return None
+    return refusal(remote_server(settings), error.getGrpcStatusCode().name)
 
 
 def _clone(model: SparkConnectClient, session_id: str) -> None:
@@ -276,24 +299,14 @@ def _url(settings: Settings, session_id: str) -> str:
     """Where to connect.
 
     :raises SparkUnavailable: at once when nothing listens there, which takes the client seconds to see.
+    :raises SparkMisconfigured: what listens there is no server that can be spoken to as it is set.
     """
     if settings.spark_remote:
-        return _remote_url(settings.spark_remote, session_id)
+        remote = remote_server(settings)
+        require_answer(remote, settings)
+        return remote.url(session_id)
     server = running_server(settings)
     if server is None:
         raise SparkUnavailable(f"no server runs for {settings.home_path}.")
     # pyspark sends a token without TLS only to this host name.
     return f"sc://localhost:{server.port}/;token={server.token};user_id={USER};session_id={session_id}"
-
-
-def _remote_url(remote: str, session_id: str) -> str:
-    parts = urlsplit(remote)
-    address = (parts.hostname or "", parts.port or DEFAULT_PORT)
-    try:
-        socket.create_connection(address, timeout=5).close()
-    except OSError as error:
-        raise SparkUnavailable(
-            f"{address[0]}:{address[1]} (STAGEHOLD_SPARK_REMOTE) does not answer: {error}."
-        ) from None
-    base = remote if "/;" in remote else f"{remote.rstrip('/')}/;user_id={USER}"
-    return f"{base.rstrip(';')};session_id={session_id}"
