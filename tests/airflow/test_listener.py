@@ -1,4 +1,4 @@
-"""What the note of a run says when it has ended, on a run of Airflow's own."""
+"""What the note of a run says when it has ended, and what the ledger does, on a run of Airflow's own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from tests.airflow.made_runs import make_dag_run
 
 from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Event
+from stagehold.model.records import Event, Run, RunState
 from stagehold.run.planning.restoring import HEALED
 from stagehold.settings import load_settings
 
@@ -37,7 +38,7 @@ def tell(run_id) -> Callable[..., None]:
     return told
 
 
-def ended(run_id: str, state: str = "success", note: str | None = None) -> str | None:
+def ended(run_id: str, state: str = "success", note: str | None = None, reason: str = "the test") -> str | None:
     """The note of the run when the scheduler has ended it, as it is read afterwards."""
     from airflow.models.dagrun import DagRun
     from airflow.models.serialized_dag import SerializedDagModel
@@ -53,7 +54,7 @@ def ended(run_id: str, state: str = "success", note: str | None = None) -> str |
         if note is not None:
             found.note = note
         found.state = DagRunState(state)
-        found.notify_dagrun_state_changed(msg="the test")
+        found.notify_dagrun_state_changed(msg=reason)
     with create_session() as session:
         return session.scalar(query).note
 
@@ -70,3 +71,50 @@ def test_what_an_earlier_start_of_the_run_computed_again_is_not_told_anew(run_id
     tell("orders", "of the start before", ago=timedelta(hours=1))
     tell("orders", "another kind", kind="finished")
     assert ended(run_id) is None
+
+
+@pytest.fixture
+def ledger_run(run_id) -> Callable[[], RunState]:
+    """The state of the run in the ledger, in which it goes on."""
+    known = ledger_run_id(DAG, run_id)
+    begun = Run(known, DAG, "2026-11-20", "airflow", RunState.CREATED, datetime.now(UTC), {})
+
+    def state() -> RunState:
+        with Ledger.open(load_settings().ledger_url) as ledger:
+            return ledger.runs.get(known).state
+
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.runs.start(begun)
+    assert state() is RunState.RUNNING
+    return state
+
+
+def test_a_run_that_airflow_fails_while_nobody_is_at_work_has_failed_in_the_ledger(run_id, ledger_run):
+    """As when a machine is lost with all its tasks, or the run takes too long before one has begun."""
+    ended(run_id, "failed", reason="timed_out")
+    assert ledger_run() is RunState.FAILED
+    ended(run_id, "failed", reason="Dag Run's state was manually set to `failed`.")
+    assert ledger_run() is RunState.FAILED
+
+
+def test_a_run_that_a_person_marks_as_failed_is_cancelled(run_id, ledger_run):
+    ended(run_id, "failed", reason="Dag Run's state was manually set to `failed`.")
+    assert ledger_run() is RunState.CANCELED
+
+
+def test_a_run_that_was_cancelled_before_does_not_fail(run_id, ledger_run):
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.runs.ask_to_cancel(ledger_run_id(DAG, run_id))
+    ended(run_id, "failed", reason="task_failure")
+    assert ledger_run() is RunState.CANCELED
+
+
+def test_a_run_that_succeeds_in_airflow_stays_as_its_tasks_have_left_it(run_id, ledger_run):
+    ended(run_id, "success")
+    assert ledger_run() is RunState.RUNNING
+
+
+def test_a_failed_run_of_which_no_task_has_begun_is_nothing_to_the_ledger(run_id):
+    ended(run_id, "failed", reason="timed_out")
+    with Ledger.open(load_settings().ledger_url) as ledger, pytest.raises(UnknownName):
+        ledger.runs.get(ledger_run_id(DAG, run_id))

@@ -1,11 +1,12 @@
 """What Airflow's scheduler records in the ledger and in the run's note when it starts a run, since tasks know nothing
-of backfills; and what it adds to the note when the run ends, since tasks cannot write it.
+of backfills; what it adds to the note when the run ends, since tasks cannot write it; and that the run has failed,
+since tasks that were lost cannot record it.
 
 It runs inside the scheduler's loop: of Airflow's database it uses only the run that it is given and that run's
 backfill. For a run that starts and is not restored, it asks the ledger nothing; for a run that ends, only for its
-events. Which checkpoint a name stands for is left to the run's first task, since finding that reads the lake
-(`run/planning/candidates.py`). Airflow logs its errors and goes on; `run/planning/restoring.py` says what tasks do
-then.
+events, and for its state if it has failed. Which checkpoint a name stands for is left to the run's first task, since
+finding that reads the lake (`run/planning/candidates.py`). Airflow logs its errors and goes on;
+`run/planning/restoring.py` says what tasks do then.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.context.settled_wish import REMARKS, noted, settled_wish
 from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
 from stagehold.chronicle.chronicle import open_ledger
-from stagehold.errors.request_errors import InvalidInterval, InvalidParameter
+from stagehold.errors.request_errors import InvalidInterval, InvalidParameter, UnknownName
+from stagehold.model.states import RunEvent
 from stagehold.run.planning.restoring import healed_in, stage_restored_from, why_all_is_computed
+from stagehold.run.stopping.stopping import end_run
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline
+
+# What the scheduler calls its listeners with when it has failed a run itself.
+FAILED_BY_AIRFLOW = frozenset({"task_failure", "all_tasks_deadlocked", "timed_out"})
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -60,6 +66,19 @@ def note_end(dag_run: DagRun) -> None:
     note = noted(dag_run.note, [*remarks, *told])
     if note != dag_run.note:
         dag_run.note = note
+
+
+def note_failure(dag_run: DagRun, reason: str) -> None:
+    """End the run in the ledger, too, if none of its tasks has: all of them may have been lost, or none have begun.
+
+    :param reason: Airflow's word for why it failed the run; another text if a person marked it as failed, which
+        cancels it.
+    """
+    if not _is_ours(dag_run):
+        return
+    event = RunEvent.FAIL if reason in FAILED_BY_AIRFLOW else RunEvent.CANCEL
+    with suppress(UnknownName), open_ledger(_settings(dag_run)) as ledger:
+        end_run(ledger_run_id(dag_run.dag_id, dag_run.run_id), event, ledger)
 
 
 def _is_ours(dag_run: DagRun) -> bool:

@@ -50,11 +50,12 @@ class RunStartsAndEnds:
         note_end(dag_run)
 
     @hookimpl
-    def on_dag_run_failed(self, dag_run: DagRun) -> None:
+    def on_dag_run_failed(self, dag_run: DagRun, msg: str) -> None:
         """Called before Airflow commits the state."""
-        from stagehold.airflow.listener import note_end
+        from stagehold.airflow.listener import note_end, note_failure
 
         note_end(dag_run)
+        note_failure(dag_run, msg)
 
 
 class StageholdPlugin(AirflowPlugin):

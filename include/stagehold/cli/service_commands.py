@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from stagehold.cli.common.output import moment, print_progress, print_table
-from stagehold.errors import InvalidArgument
+from stagehold.errors import InvalidArgument, StageholdError, Transient
 from stagehold.local.state import ServicePhase, ServiceState, SupervisorState, known_state, living_supervisor
 from stagehold.settings import Settings, load_settings
 
@@ -72,16 +74,82 @@ def services_document(settings: Settings) -> dict[str, Any]:
     return {
         "services": [_service_document(service) for service in state.services] if state else [],
         "failure": asdict(state.failure) if state and state.failure else None,
+        "elsewhere": [asdict(service) for service in services_elsewhere(settings)],
         "spark_users": [asdict(user) for user in server_users(settings)],
     }
 
 
+class StateElsewhere(StrEnum):
+    """How a service is that somebody else runs, seen from here."""
+
+    ANSWERS = "answers"
+    SILENT = "does not answer"
+    MISCONFIGURED = "set wrongly"
+
+
+@dataclass(frozen=True)
+class ServiceElsewhere:
+    """A service that somebody else runs; ``known`` is what it says of itself, or why it says nothing."""
+
+    service: str
+    state: StateElsewhere
+    address: str
+    known: str
+
+
+def services_elsewhere(settings: Settings) -> Iterator[ServiceElsewhere]:
+    """What is known of a Spark server and an Airflow that settings, or Airflow's configuration, name."""
+    from stagehold.local.airflow_access import url_elsewhere
+
+    if settings.spark_remote:
+        from stagehold.spark.session.remote_server import without_token
+
+        address = without_token(settings.spark_remote).partition("/;")[0]
+        yield _asked("spark", address, lambda: _spark_elsewhere(settings))
+    if url := url_elsewhere(settings):
+        yield _asked("airflow", url, lambda: _airflow_elsewhere(url, settings))
+
+
+def _asked(service: str, address: str, ask: Callable[[], str]) -> ServiceElsewhere:
+    try:
+        return ServiceElsewhere(service, StateElsewhere.ANSWERS, address, ask())
+    except StageholdError as error:
+        silent = isinstance(error, Transient)
+        state = StateElsewhere.SILENT if silent else StateElsewhere.MISCONFIGURED
+        return ServiceElsewhere(service, state, address, str(error))
+
+
+def _spark_elsewhere(settings: Settings) -> str:
+    from stagehold.spark.session.sessions import remote_version
+
+    return f"Spark {remote_version(settings)}"
+
+
+def _airflow_elsewhere(url: str, settings: Settings) -> str:
+    """Its parts as it sees them, and whether commands are let in."""
+    from stagehold.local.airflow_access import airflow_client
+    from stagehold.local.airflow_elsewhere import health
+
+    parts = ", ".join(f"{name} {state}" for name, state in health(url).items())
+    with airflow_client(settings) as airflow:
+        airflow.plugin_health()
+    return f"{parts}; commands are let in"
+
+
 def show_services(settings: Settings) -> None:
-    """Print the services of `stagehold up`, or that there are none, and who uses the Spark server."""
+    """Print the services of `stagehold up`, or that there are none, those that somebody else runs, and who uses the
+    Spark server.
+    """
     from stagehold.spark.server.server_record import server_users
 
-    state = known_state(settings)
-    _print_services(state)
+    state, others = known_state(settings), tuple(services_elsewhere(settings))
+    if state or not others:
+        _print_services(state)
+    if others:
+        rows = ((other.service, str(other.state), other.address) for other in others)
+        print_table("Services that somebody else runs", ("service", "state", "address"), rows)
+        for other in others:
+            typer.echo(f"{other.service}: {other.known}")
     users = server_users(settings)
     if users:
         rows = ((user.purpose, str(user.pid), moment(datetime.fromisoformat(user.since))) for user in users)

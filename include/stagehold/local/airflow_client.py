@@ -15,6 +15,7 @@ import httpx
 from stagehold.airflow.answering.http_refusal import Refusal
 from stagehold.errors import AirflowRefused, AirflowSilent, NotInTime
 from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
+from stagehold.local.airflow_elsewhere import misunderstood, no_api, unspeakable
 from stagehold.settings import Settings
 from stagehold.spark.processes import wait_until
 
@@ -22,6 +23,8 @@ ENDED = ("success", "failed")
 POLL_SECONDS = 0.25
 PAGE = 100
 NO_JSON = "what answered is not its API"
+SECONDS = 30
+LOGIN = "/auth/token"
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,22 @@ class AirflowClient:
     :raises AirflowSilent: by each call that nobody answered.
     """
 
-    def __init__(self, http: httpx.Client) -> None:
-        self._http = http
+    def __init__(self, http: httpx.Client, *, elsewhere: bool = False) -> None:
+        """:param elsewhere: somebody else runs it, so that its address and credentials may be set wrongly."""
+        self._http, self._elsewhere = http, elsewhere
 
     @classmethod
-    def logged_in(cls, url: str, user: str, password: str) -> Self:
+    def with_token(cls, url: str, token: str, *, elsewhere: bool = False) -> Self:
+        http = httpx.Client(base_url=url, timeout=SECONDS, headers={"Authorization": f"Bearer {token}"})
+        return cls(http, elsewhere=elsewhere)
+
+    @classmethod
+    def logged_in(cls, url: str, user: str, password: str, *, elsewhere: bool = False) -> Self:
         """A token is asked for once."""
-        http = httpx.Client(base_url=url, timeout=30)
         purpose = Purpose(f"let {user} in", "`stagehold status` shows which Airflow this is.")
-        answer = cls(http)._send("POST", "/auth/token", {"username": user, "password": password}, purpose)
-        http.headers["Authorization"] = f"Bearer {answer['access_token']}"
-        return cls(http)
+        with cls(httpx.Client(base_url=url, timeout=SECONDS), elsewhere=elsewhere) as asking:
+            answer = asking._send("POST", LOGIN, {"username": user, "password": password}, purpose)
+        return cls.with_token(url, answer["access_token"], elsewhere=elsewhere)
 
     @classmethod
     def local(cls, settings: Settings) -> Self:
@@ -146,6 +154,10 @@ class AirflowClient:
         """What the run's Stagehold page shows."""
         return dict(self._send("GET", f"{_stagehold_run(dag_id, run_id)}/grid"))
 
+    def plugin_health(self) -> dict[str, Any]:
+        """What the plugin says of itself: that it is there, and that the caller is let in."""
+        return dict(self._send("GET", "/stagehold/api/health", purpose=Purpose("say how its Stagehold is", "")))
+
     def resume(self, dag_id: str, run_id: str, *, dry_run: bool = False) -> dict[str, Any]:
         """What the page's Resume button does: clear the least that brings the run to its end, and say what that was."""
         purpose = _of_run("resume {}", dag_id, run_id)
@@ -178,21 +190,33 @@ class AirflowClient:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, purpose: Purpose | None = None
     ) -> Any:
         told = purpose or Purpose(f"carry out {method} {path}", "`stagehold status` shows services and runs.")
+        url = str(self._http.base_url).rstrip("/")
         try:
             answer = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
-            raise AirflowSilent(str(self._http.base_url), told.what, str(error) or type(error).__name__) from error
+            wrong = unspeakable(error, url) if self._elsewhere else None
+            raise wrong or AirflowSilent(url, told.what, _why(error), elsewhere=self._elsewhere) from error
         if not answer.is_success:
-            raise _refused(answer, told)
+            wrong = misunderstood(answer, path, url) if self._elsewhere else None
+            raise wrong or _refused(answer, told, elsewhere=self._elsewhere)
         try:
             return answer.json()
         except ValueError:
-            raise AirflowSilent(str(self._http.base_url), told.what, NO_JSON) from None
+            raise (no_api(url) if self._elsewhere else AirflowSilent(url, told.what, NO_JSON)) from None
 
 
-def _refused(answer: httpx.Response, told: Purpose) -> AirflowRefused:
+def _refused(answer: httpx.Response, told: Purpose, *, elsewhere: bool) -> AirflowRefused:
     said = Refusal.of(answer.status_code, answer.headers.get("content-type", ""), answer.text)
-    return AirflowRefused(answer.status_code, said.sentence(told.what), told.look)
+    return AirflowRefused(answer.status_code, said.sentence(told.what), told.look, elsewhere=elsewhere)
+
+
+def _why(error: httpx.HTTPError) -> str:
+    """A timeout has no text of its own."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"no connection within {SECONDS} s"
+    if isinstance(error, httpx.TimeoutException):
+        return f"nothing within {SECONDS} s"
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def _of_run(what: str, dag_id: str, run_id: str) -> Purpose:

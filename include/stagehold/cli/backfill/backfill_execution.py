@@ -49,9 +49,9 @@ def run_in_airflow(
     plan: BackfillPlan, token: str, max_active: int, pipeline: Pipeline, settings: Settings, *, as_json: bool
 ) -> None:
     """Ctrl-C stops looking, and not the backfill."""
-    from stagehold.local.airflow_client import AirflowClient
+    from stagehold.local.airflow_access import airflow_client
 
-    with AirflowClient.local(settings) as airflow:
+    with airflow_client(settings) as airflow:
         answer = airflow.backfill(pipeline.name, _wanted(plan, token, max_active))
         count = len(answer["intervals"])
         print_progress(f"backfill {answer['backfill_id']} of {pipeline.name}: {count} intervals in Airflow")

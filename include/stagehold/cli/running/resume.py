@@ -101,11 +101,11 @@ def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, 
 
 def _through_airflow(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     """Ask the plugin of the local Airflow, which clears the least that is needed, as the button on the page does."""
-    from stagehold.local.airflow_client import AirflowClient
+    from stagehold.local.airflow_access import airflow_client
     from stagehold.plan.resume.decisions import also_computed
 
     dag_id, _, airflow_run_id = run.run_id.partition("/")
-    with AirflowClient.local(settings) as airflow:
+    with airflow_client(settings) as airflow:
         if again:
             answer = airflow.again(dag_id, airflow_run_id, again, dry_run=dry_run)
         else:

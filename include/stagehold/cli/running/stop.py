@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from stagehold.cli.common.output import print_document
 from stagehold.cli.common.request import AsJson
+from stagehold.errors import RunNotUnderWay
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -42,15 +44,18 @@ def cancel(run_id: RunId, no_wait: NoWait = False, as_json: AsJson = False) -> N
     with open_ledger(settings) as ledger:
         if ledger.runs.get(run_id).launcher == "airflow":
             _fail_in_airflow(run_id, settings)
-        cancel_run_here(run_id, ledger)
+            with suppress(RunNotUnderWay):  # what Airflow stopped, or Airflow itself, has recorded the end meanwhile
+                cancel_run_here(run_id, ledger)
+        else:
+            cancel_run_here(run_id, ledger)
         _tell(_ended(run_id, ledger, "is being interrupted", no_wait=no_wait), as_json=as_json)
 
 
 def _fail_in_airflow(run_id: str, settings: Settings) -> None:
-    from stagehold.local.airflow_client import AirflowClient
+    from stagehold.local.airflow_access import airflow_client
 
     dag_id, _, airflow_run_id = run_id.partition("/")
-    with AirflowClient.local(settings) as airflow:
+    with airflow_client(settings) as airflow:
         airflow.fail_run(dag_id, airflow_run_id)
 
 

@@ -38,6 +38,18 @@ def cancel_run_here(run_id: str, ledger: Ledger) -> None:
     settle_cancelled(run_id, ledger)
 
 
+def end_run(run_id: str, event: RunEvent, ledger: Ledger) -> None:
+    """Have the run end by the event, at once if nobody is at work for it; a run that has ended stays as it is. Who is
+    still at work records its own end.
+    """
+    with ledger.together():
+        run = ledger.runs.lock(run_id)
+        if run.state is RunState.CANCELLING:  # asked for before, and a failure is what that looks like to a launcher
+            event = RunEvent.CANCEL
+        idle = not at_work(ledger.attempts.of_run(run_id), ledger)
+        ledger.runs.apply(run_id, event, *([RunEvent.ALL_ENDED] if idle else []))
+
+
 def settle_cancelled(run_id: str, ledger: Ledger) -> None:
     """A run that is cancelled has ended when nobody is at work for it any more."""
     with ledger.together():
