@@ -5,10 +5,14 @@ fields, paths, variables, images, health checks and addresses.
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -16,7 +20,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import make_url
 
+from stagehold.local.setup.own_secrets import KNOWN
 from stagehold.settings import PROJECT, Settings
+from stagehold.spark.session.remote_server import server_named
 
 COMPOSE_FILE = PROJECT / "docker-compose.yaml"
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Z_]+):-(?P<default>[^}]*)\}")
@@ -51,6 +57,7 @@ class Dependency(Strict):
 class Service(Strict):
     image: str
     build: Build | None = None
+    entrypoint: list[str] | None = None
     command: list[str] | None = None
     working_dir: str | None = None
     init: bool = False
@@ -208,11 +215,75 @@ def test_databases_are_reached_by_drivers_that_the_lock_installs() -> None:
     assert find_spec("asyncpg"), "Airflow's async sessions on PostgreSQL"
 
 
+STRANGE = "p/a@b:c\"d'e$f g\\h%i#j?k&l"
+
+
+def test_no_password_is_part_of_an_address_or_of_json() -> None:
+    """So it may have any characters."""
+    secrets = {f"{name.lower()}-{STRANGE}": name for name in KNOWN}
+    found = yaml.safe_load(VARIABLE.sub(lambda match: f"<{match['name']}>", TEXT))
+    for name, service in found["services"].items():
+        given = [*service.get("environment", {}).values(), *(service.get("command") or ())]
+        with_secret = {text for text in given for secret in secrets.values() if f"<{secret}>" in str(text)}
+        assert with_secret <= {f"<{secret}>" for secret in secrets.values()}, name
+
+
+def run_command(service: str, folder: Path, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What the command of a service does, where the program that it starts only tells its environment."""
+    stand_in = folder / program
+    stand_in.write_text("#!/bin/sh\nenv\n")
+    stand_in.chmod(0o755)
+    shell, option, script = COMPOSE.services[service].command or ()
+    text = script.replace("$$", "$").replace("/tmp/passwords.json", str(folder / "passwords.json"))
+    path = f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    given = {**environment, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([shell, option, text], env=given, capture_output=True, text=True, check=False)
+
+
+def test_the_password_of_airflow_may_have_any_characters(tmp_path: Path) -> None:
+    run_command("airflow-api-server", tmp_path, "airflow", ADMIN_PASSWORD=STRANGE)
+    assert json.loads((tmp_path / "passwords.json").read_text()) == {"admin": STRANGE}
+    assert (tmp_path / "passwords.json").stat().st_mode & 0o077 == 0
+
+
+def test_spark_has_a_token_that_is_made_once_and_in_a_file_that_others_cannot_read(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    begun = [
+        run_command("spark-connect", tmp_path, "spark-submit", TOKEN_FILE=str(file), SPARK_MEMORY="1g") for _ in "ab"
+    ]
+    token = file.read_text().strip()
+    assert len(token) == 64
+    assert file.stat().st_mode & 0o077 == 0
+    for each in begun:
+        assert f"SPARK_CONNECT_AUTHENTICATE_TOKEN={token}" in each.stdout.splitlines()
+    environment = COMPOSE.services["airflow-scheduler"].environment
+    assert environment["STAGEHOLD_SPARK_TOKEN_FILE"] == COMPOSE.services["spark-connect"].environment["TOKEN_FILE"]
+    assert not server_named(environment["STAGEHOLD_SPARK_REMOTE"]).secure
+
+
+def test_nothing_starts_with_known_secrets_where_others_can_reach_it(tmp_path: Path) -> None:
+    given = COMPOSE.services["airflow-init"].environment
+    here = run_command("airflow-init", tmp_path, "airflow", **given)
+    assert (here.returncode, "KnownSecrets" in here.stderr) == (0, False), here.stderr
+    elsewhere = run_command("airflow-init", tmp_path, "airflow", **{**given, "BIND_ADDRESS": "0.0.0.0"})
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, "")
+    assert all(name in elsewhere.stderr for name in KNOWN)
+    assert "Traceback" not in elsewhere.stderr
+    waiting = [name for name, service in COMPOSE.services.items() if "airflow-init" in service.depends_on]
+    assert len(waiting) == 3
+
+
+def test_what_counts_as_known_is_what_the_example_has() -> None:
+    example = example_variables()
+    assert KNOWN.items() <= example.items()
+    assert {name for name in example if re.search("PASSWORD|SECRET|KEY", name)} == KNOWN.keys()
+
+
 def test_seeded_connections_name_services_that_are_there() -> None:
     environment = COMPOSE.services["airflow-scheduler"].environment
     connections = {name: json.loads(text) for name, text in environment.items() if name.startswith("AIRFLOW_CONN_")}
     assert connections["AIRFLOW_CONN_STAGEHOLD_LEDGER"]["host"] in COMPOSE.services
-    assert connections["AIRFLOW_CONN_STAGEHOLD_SPARK"]["host"].removeprefix("sc://") in COMPOSE.services
+    assert not [name for name, connection in connections.items() if "password" in connection]
     assert connections["AIRFLOW_CONN_STAGEHOLD_LAKE"]["extra"]["endpoint_url"] == environment["AWS_ENDPOINT_URL"]
 
 
