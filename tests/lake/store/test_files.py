@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import boto3
 import pytest
+from tests.foreign_programs import listening
 
+from stagehold.lake.store import files
 from stagehold.lake.store.files import Files, ObjectFiles, files_at
 
 
@@ -113,3 +118,56 @@ def test_a_file_that_stands_where_a_folder_should_be_is_told_as_one(tmp_path, pa
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(NotADirectoryError, match="Not a directory"):
         files_at(str(tmp_path)).create(path, b"x")
+
+
+@contextmanager
+def failing_store(
+    status: int, code: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, list[float]]]:
+    """A store that fails so many requests before it answers; and how long was waited before each other try."""
+    tries, waits = [], list[float]()
+
+    def answer(connection: socket.socket) -> None:
+        connection.recv(10_000)
+        tries.append(1)
+        failed = len(tries) <= times
+        body = f"<Error><Code>{code}</Code><Message>wait</Message></Error>" if failed else "rows"
+        line = f"{status} Failed" if failed else "200 OK"
+        text = f"HTTP/1.1 {line}\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n{body}"
+        connection.sendall(text.encode())
+
+    with listening(answer) as port:
+        for name, text in {"ENDPOINT_URL": f"http://127.0.0.1:{port}", "REGION": "x", "DEFAULT_REGION": "x"}.items():
+            monkeypatch.setenv(f"AWS_{name}", text)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tester")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "tester")
+        monkeypatch.setattr("botocore.endpoint.time.sleep", waits.append)
+        files._s3.cache_clear()
+        yield "s3://bucket/lake", waits
+        files._s3.cache_clear()
+
+
+@pytest.mark.parametrize(("status", "code"), [(500, "InternalError"), (503, "ServiceUnavailable"), (502, "BadGateway")])
+def test_a_store_that_fails_for_a_while_is_waited_for(status, code, monkeypatch):
+    with failing_store(status, code, 8, monkeypatch) as (uri, waits):
+        assert files_at(uri).read("file") == b"rows"
+    assert len(waits) == 8
+    assert all(wait <= longest for wait, longest in zip(waits, (1, 2, 4, 8, 16, 20, 20, 20), strict=True))
+
+
+def test_a_store_that_goes_on_failing_is_given_up_after_about_a_minute(monkeypatch):
+    with failing_store(500, "InternalError", 100, monkeypatch) as (uri, waits), pytest.raises(Exception, match="wait"):
+        files_at(uri).read("file")
+    assert len(waits) == 8
+
+
+def test_what_is_refused_is_not_asked_again(monkeypatch):
+    with failing_store(403, "AccessDenied", 100, monkeypatch) as (uri, waits), pytest.raises(Exception, match="Denied"):
+        files_at(uri).read("file")
+    assert waits == []
+
+
+def test_a_store_that_throttles_is_asked_again_and_less_often(monkeypatch):
+    with failing_store(503, "SlowDown", 2, monkeypatch) as (uri, waits):
+        assert files_at(uri).read("file") == b"rows"
+    assert len(waits) == 2

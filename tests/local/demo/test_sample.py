@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from stagehold.errors import ToolMissing
+from stagehold.lake.store.files import files_at
 from stagehold.local.demo.demo_run import expected_top_orders
-from stagehold.local.demo.sample import PARTS, TABLES, make_sample
+from stagehold.local.demo.sample import PARTS, TABLES, lay_day, lay_sample, make_sample
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,25 @@ def test_the_same_scale_again_writes_nothing(lake: Path) -> None:
     before = written(lake)
     make_sample(lake, 0.01)
     assert written(lake) == before
+
+
+@pytest.mark.slow
+def test_a_bucket_gets_what_a_folder_gets_and_no_local_folder_is_made(
+    tmp_path: Path, s3_lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys and files are equal, byte by byte; and a second call brings nothing and takes nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("stagehold.local.demo.sample.SCALE", 0.001)
+    day, here, there = date(2026, 11, 1), tmp_path / "lake", files_at(s3_lake)
+    for _ in range(2):
+        lay_sample(str(here))
+        lay_sample(s3_lake)
+        assert lay_day(str(here), day) == f"{here}/raw/daily_orders/2026-11-01.parquet"
+        assert lay_day(s3_lake, day) == f"{s3_lake}/raw/daily_orders/2026-11-01.parquet"
+        in_folder = {str(path.relative_to(here)): path.read_bytes() for path in here.rglob("*") if path.is_file()}
+        assert {name: there.read(name) for name in there.sizes("raw")} == in_folder
+    assert len(in_folder) == len(TABLES) * PARTS + 2
+    assert [path.name for path in tmp_path.iterdir()] == ["lake"]
 
 
 @pytest.mark.slow

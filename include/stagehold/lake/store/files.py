@@ -247,10 +247,19 @@ def files_at(uri: str) -> Files:
     return ObjectFiles(uri) if uri.startswith(OBJECT_STORE) else FolderFiles(uri)
 
 
+# A store that throttles, or is started anew, has about a minute before a region fails and is restarted: boto3 waits up
+# to 1, 2, 4, 8, 16 and then 20 seconds between tries, half of that on average. What is throttled is asked less often.
+PATIENCE: Mapping[str, Any] = {
+    "retries": {"mode": "adaptive", "total_max_attempts": 9},
+    "connect_timeout": 5,
+    "read_timeout": 30,
+}
+
+
 @lru_cache(maxsize=1)
 def _s3(process: int) -> Any:  # noqa: ARG001
     """One client per process, since a fork must not use the connections of its parent."""
     import boto3  # type: ignore[import-untyped]
     from botocore.config import Config  # type: ignore[import-untyped]
 
-    return boto3.client("s3", config=Config(retries={"mode": "standard"}))
+    return boto3.client("s3", config=Config(**PATIENCE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ _PROBLEMS = {
     "SQLITE_IOERR_SHMSIZE": StorageProblem.FULL,  # no room for the index of its log
 }
 _WRITES = "stagehold_writes"
+_SEARCH_PATH = re.compile(r"-c\s*search_path=(\S*)")
 _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 
@@ -253,11 +254,25 @@ def _create_postgresql(url: URL, lock_seconds: int) -> Engine:
         "keepalives_idle": lock_seconds,
         "tcp_user_timeout": lock_seconds * 1000,
     }
-    engine = create_engine(url, pool_pre_ping=True, connect_args=patience)
-    event.listen(engine, "begin", partial(_limit_waiting, lock_seconds))
+    connected, path = _without_search_path(url)
+    engine = create_engine(connected, pool_pre_ping=True, connect_args=patience)
+    given = {"lock_timeout": f"{lock_seconds}s", **({"search_path": path} if path else {})}
+    event.listen(engine, "begin", partial(_set_for_transaction, given))
     return engine
 
 
-def _limit_waiting(lock_seconds: int, connection: Connection) -> None:
-    # For this transaction only: a pooler between us and the server may hand the session to somebody else afterwards.
-    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{lock_seconds}s'")
+def _set_for_transaction(given: Mapping[str, str], connection: Connection) -> None:
+    """A pooler between us and the server may hand the session to somebody else after the transaction."""
+    settings = ", ".join(f"set_config('{name}', %({name})s, true)" for name in given)
+    connection.exec_driver_sql(f"SELECT {settings}", dict(given))
+
+
+def _without_search_path(url: URL) -> tuple[URL, str | None]:
+    """The address without a search path among its options, and that: a pooler refuses to connect with it. The last of
+    two counts.
+    """
+    given = url.query.get("options", ())
+    options = given if isinstance(given, str) else " ".join(given)
+    paths, others = _SEARCH_PATH.findall(options), _SEARCH_PATH.sub("", options).strip()
+    bare = url.difference_update_query(["options"])
+    return (bare.update_query_dict({"options": others}) if others else bare), (paths[-1] if paths else None)

@@ -1,4 +1,4 @@
-"""TPC-H tables for the sample pipelines, made offline by tpchgen-cli.
+"""TPC-H tables for the sample pipelines, made offline by tpchgen-cli, in a folder or in a bucket.
 
 `python -m stagehold.local.demo.sample 2026-11-01` brings the orders of one day more.
 """
@@ -10,14 +10,18 @@ import subprocess
 import sys
 from datetime import date
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from stagehold.errors import ToolMissing
+from stagehold.lake.store.files import Files, files_at
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.settings import load_settings
 
 TABLES = ("customer", "orders", "lineitem")
 PARTS = 16
 TOOL = "tpchgen-cli"
 SCALE = 0.05  # if nobody says otherwise
+RAW, ORDERS = "raw", "raw/orders"
 
 
 def make_sample(lake: Path, scale: float, tool: str = TOOL) -> None:
@@ -53,6 +57,42 @@ def bring_day(lake: Path, day: date) -> Path:
     return Path(f"{place}.part").rename(place)
 
 
+def lay_sample(lake: str) -> None:
+    """See that the tables are in the lake; those of whatever scale are left as they are."""
+    files = files_at(lake)
+    if "_sample" in files_at(f"{lake}/{RAW}").names():
+        return
+    if not lake.startswith(OBJECT_STORE):
+        return make_sample(Path(lake), SCALE)
+    with TemporaryDirectory() as folder:
+        make_sample(Path(folder), SCALE)
+        for table in TABLES:
+            files.delete(f"{RAW}/{table}")
+            _send(Path(folder), f"{RAW}/{table}/*.parquet", files)
+        _send(Path(folder), f"{RAW}/_sample", files)
+    return None
+
+
+def lay_day(lake: str, day: date) -> str:
+    """The same of `bring_day`; gives the place of the file."""
+    if not lake.startswith(OBJECT_STORE):
+        return str(bring_day(Path(lake), day))
+    files = files_at(lake)
+    with TemporaryDirectory() as folder:
+        (Path(folder) / ORDERS).mkdir(parents=True)
+        for name in files.sizes(ORDERS):
+            (Path(folder) / name).write_bytes(files.read(name))
+        brought = bring_day(Path(folder), day).relative_to(folder)
+        files.remove([str(brought)])
+        _send(Path(folder), str(brought), files)
+    return f"{lake}/{brought}"
+
+
+def _send(folder: Path, pattern: str, files: Files) -> None:
+    for file in sorted(folder.glob(pattern)):
+        files.create(str(file.relative_to(folder)), file.read_bytes())
+
+
 def _generate(raw: Path, scale: float, tool: str) -> None:
     command = [
         _path_of(tool),
@@ -75,8 +115,7 @@ def _path_of(tool: str) -> str:
 
 
 if __name__ == "__main__":
-    lake = Path(load_settings().lake_uri)
-    if not (lake / "raw" / "_sample").is_file():
-        make_sample(lake, SCALE)
+    lake = load_settings().lake_uri.rstrip("/")
+    lay_sample(lake)
     for each in sys.argv[1:]:
-        print(bring_day(lake, date.fromisoformat(each)))
+        print(lay_day(lake, date.fromisoformat(each)))
