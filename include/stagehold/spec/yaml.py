@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
@@ -18,6 +19,8 @@ FieldPath = tuple[str, ...]
 Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAPPING = "a mapping of fields"
 MOST_NESTED = 1000
+MOST_VALUES = 200_000  # of a file, each alias counted with all that it stands for; 500 stages have some 15,000
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # what no text can be stored or shown with
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ def _parsed(text: str, file: str) -> Document:
         return _unreadable(file, mark.line + 1 if mark else 1, _reason(error), "YAML")
     except RecursionError:
         return _unreadable(file, 1, "nested too deeply", "YAML")
+    except TooManyValues:
+        return _unreadable(file, 1, f"more than {MOST_VALUES:,} values, aliases included", "YAML with fewer")
 
 
 def _read(loader: yaml.SafeLoader, root: yaml.Node | None, file: str) -> Document:
@@ -119,6 +124,10 @@ def plain_document(data: Mapping[str, Any], file: str) -> Document:
     return Document(file, data, {path: 0 for path in _paths(data, ())})
 
 
+class TooManyValues(Exception):
+    """A text stands for more values than any file has."""
+
+
 class _Reader:
     """Turns composed nodes into plain data, keys always as text (``on`` and ``1`` are names too)."""
 
@@ -127,8 +136,13 @@ class _Reader:
         self.lines: dict[FieldPath, int] = {}
         self.problems: list[Problem] = []
         self.around: list[yaml.Node] = []
+        self.values = 0
 
     def value(self, node: yaml.Node, path: FieldPath) -> Any:
+        """:raises TooManyValues: aliases of aliases can make a short text endless."""
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise TooManyValues
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, path)
@@ -142,7 +156,10 @@ class _Reader:
 
     def scalar(self, node: yaml.ScalarNode, path: FieldPath) -> Any:
         try:
-            return self.loader.construct_object(node)
+            found = self.loader.construct_object(node)
+            if isinstance(found, str) and HALF_CHARACTER.search(found):
+                return self.refuse(path, repr(found), "text, without halves of characters")
+            return found
         except (yaml.YAMLError, ValueError, OverflowError) as error:
             return self.refuse(path, _reason(error), "a plain value, in quotes if it is text")
         except (LookupError, AttributeError):  # what the loader makes of a tag whose text is none of its kind
@@ -156,7 +173,7 @@ class _Reader:
         for key, item in node.value:
             place = (*path, str(key.value)) if isinstance(key, yaml.ScalarNode) else path
             line = key.start_mark.line + 1
-            if place == path:
+            if place == path or HALF_CHARACTER.search(place[-1]):
                 self.refuse(path, f"a key on line {line} that is no text", "text as key")
             elif place[-1] in data:
                 self.refuse(place, f"{place[-1]!r} again on line {line}", "each name once")
