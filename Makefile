@@ -102,6 +102,9 @@ fuzz: setup ## make up RUNS stage functions, and TIMES as many sequences as the 
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.metamorphic --cases $(RUNS) --seed $(SEED)
 	@STAGEHOLD_FUZZ_TIMES=$(TIMES) $(BIN)/python -m pytest -n 2 --timeout 0 -m "slow or spark" $$(grep -rl "^from tests.made_up " tests)
 
+hostile: setup ## read hostile specs, suites, manifests, parameters and settings: each has to be read or refused in words (RUNS=, SEED=)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.hostile --cases $(or $(RUNS),1000) --seed $(or $(SEED),1)
+
 doors: setup ## put each wish through each door of a live Airflow, and compare what is computed (CELLS="--doors tab")
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.doors $(CELLS)
 

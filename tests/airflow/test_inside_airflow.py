@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,17 +21,17 @@ def test_inside_of_airflow_its_configuration_says_where_it_is_and_its_key_makes_
 ) -> None:
     settings = Settings(home=str(tmp_path))
     assert url_elsewhere(settings) is None
-    key = "k" * 32
     for name, text in {
         "CORE__EXECUTION_API_SERVER_URL": "http://api-server:8080/execution/",
         "API__BASE_URL": "http://127.0.0.1:9999",
-        "API_AUTH__JWT_SECRET": key,
     }.items():
         monkeypatch.setenv(f"AIRFLOW__{name}", text)
     found = airflow_access(settings)
     assert (found.url, found.elsewhere) == ("http://api-server:8080", True)
 
-    claims = jwt.decode(found.token, key, algorithms=["HS512"], options={"verify_aud": False})
+    claims = jwt.decode(
+        found.token, os.environ["AIRFLOW__API_AUTH__JWT_SECRET"], algorithms=["HS512"], options={"verify_aud": False}
+    )
     assert (claims["sub"], claims["role"], claims["exp"] - claims["iat"]) == ("stagehold", "admin", 600)
     monkeypatch.delenv("AIRFLOW__CORE__EXECUTION_API_SERVER_URL")
     assert url_elsewhere(settings) == "http://127.0.0.1:9999"

@@ -77,7 +77,7 @@ def test_what_an_earlier_start_of_the_run_computed_again_is_not_told_anew(run_id
 def ledger_run(run_id) -> Callable[[], RunState]:
     """The state of the run in the ledger, in which it goes on."""
     known = ledger_run_id(DAG, run_id)
-    begun = Run(known, DAG, "2026-11-20", "airflow", RunState.CREATED, datetime.now(UTC), {})
+    begun = Run(known, DAG, "2026-11-20", "airflow", RunState.CREATED, datetime.now(UTC))
 
     def state() -> RunState:
         with Ledger.open(load_settings().ledger_url) as ledger:
