@@ -48,6 +48,23 @@ def test_an_unexpected_error_is_answered_without_its_text(synced_airflow, monkey
     assert "division" not in answer.text
 
 
+def test_a_database_of_airflows_that_is_locked_is_no_unexpected_error(synced_airflow):
+    from fastapi.testclient import TestClient
+    from sqlalchemy.exc import OperationalError
+
+    from stagehold.airflow.api import create_api
+
+    def locked() -> None:
+        raise OperationalError("UPDATE dag_run SET note = 'secret'", {}, Exception("database is locked"))
+
+    own = create_api()
+    own.add_api_route("/locked", locked)
+    answer = TestClient(own, raise_server_exceptions=False).get("/locked")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert "Ask again in some seconds." in answer.json()["detail"]
+    assert "secret" not in answer.text
+
+
 def test_the_openapi_document_names_every_route_and_how_each_says_no(api, bearer):
     from fastapi.routing import APIRoute
 

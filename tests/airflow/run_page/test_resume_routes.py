@@ -157,10 +157,19 @@ def test_a_resume_that_comes_while_another_one_is_under_way_is_refused(api, bear
     assert (answer.status_code, "at this moment by somebody else." in answer.json()["detail"]) == (409, True)
 
 
+def test_a_dry_run_is_answered_while_somebody_resumes(api, bearer, half_done):
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.leases.acquire(f"resume of {half_done.dag_id}/{half_done.run_id}", "another api-server", 60)
+    answer = api.post(half_done.url + "/resume", headers=bearer("admin"), json={"dry_run": True})
+    assert (answer.status_code, answer.json()["run"]) == (200, 28)
+
+
 def test_a_resume_leaves_no_lease_behind(api, bearer, half_done):
-    for answered in (200, 200, 404):
-        url = half_done.url if answered == 200 else "/stagehold/api/dags/shipping_priority/runs/never"
-        assert api.post(url + "/resume", headers=bearer("admin"), json={"dry_run": True}).status_code == answered
+    for answered in (200, 409, 404):
+        url = "/stagehold/api/dags/shipping_priority/runs/never" if answered == 404 else half_done.url
+        assert api.post(url + "/resume", headers=bearer("admin"), json={}).status_code == answered
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        assert ledger.leases.alive_among([f"resume of {half_done.dag_id}/{half_done.run_id}"], [], 1) == ()
 
 
 def test_a_restore_of_an_interval_without_records_runs_all_of_it(api, bearer, half_done):

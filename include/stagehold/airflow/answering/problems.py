@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
 from typing import Any
 
@@ -9,14 +10,21 @@ from fastapi import FastAPI, HTTPException, Request, status
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
+from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException as AnyHttpException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stagehold.airflow.answering.http_refusal import PROBLEM_JSON
 
+log = logging.getLogger(__name__)
+
 SHOWN = 60  # characters of a field's name, which the caller chose
 UNEXPECTED = (
     "The server met an error that it did not expect; its log has it. Nothing was changed that this does not show."
+)
+DATABASE_BUSY = (
+    "Airflow's database did not answer: it is locked by another process, or cannot be reached. Nothing was changed. Ask "
+    "again in some seconds."
 )
 
 
@@ -46,6 +54,7 @@ def answer_with_problems(api: FastAPI) -> None:
     """Turn every error that a route raises into such an answer."""
     api.add_exception_handler(AnyHttpException, _refused)
     api.add_exception_handler(RequestValidationError, _not_understood)
+    api.add_exception_handler(OperationalError, _database_busy)
     api.add_exception_handler(Exception, _unexpected)
 
 
@@ -67,6 +76,14 @@ async def _not_understood(request: Request, error: Exception) -> ProblemAnswer: 
     errors = [_field(one) for one in error.errors()]
     detail = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in errors)
     return problem_answer(status.HTTP_422_UNPROCESSABLE_CONTENT, detail, errors)
+
+
+async def _database_busy(request: Request, error: Exception) -> ProblemAnswer:
+    """Airflow's own database is locked or away; errors of the ledger have other classes."""
+    log.warning("%s %s: %s", request.method, request.url.path, error)
+    answer = problem_answer(status.HTTP_503_SERVICE_UNAVAILABLE, DATABASE_BUSY)
+    answer.headers["Retry-After"] = "2"
+    return answer
 
 
 async def _unexpected(request: Request, error: Exception) -> ProblemAnswer:  # noqa: ARG001

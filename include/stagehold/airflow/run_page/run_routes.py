@@ -70,7 +70,7 @@ router = APIRouter(prefix="/api/dags/{dag_id}/runs/{run_id:path}")
 
 
 class ResumeRequest(BaseModel):
-    """With ``dry_run`` nothing is cleared; the answer says what would be."""
+    """With ``dry_run`` nothing is cleared; the answer says what would be, to as many callers at once as ask."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -189,6 +189,9 @@ async def _resume(
     user: str,
     request: Request,
 ) -> ResumeAnswer:
+    if wanted.dry_run:
+        facts = await run_in_threadpool(_facts, dag_id, run_id, session, stages)
+        return _answer(wanted, _chosen(facts), resume_preview(facts))
     presser = Presser.now(user)
     with answering():
         ledger = server_ledger(await run_in_threadpool(dag_settings, dag_id, session))
@@ -196,16 +199,19 @@ async def _resume(
     try:
         facts = await run_in_threadpool(_facts, dag_id, run_id, session, stages)
         chosen, preview = _chosen(facts), resume_preview(facts)
-        if not wanted.dry_run:
-            if stages and facts.dag_run.request.restore:
-                await run_in_threadpool(ledger.restores.ask, facts.dag_run.request.restore)
-            await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
-            await _clear(facts, chosen, _note(chosen, preview), request)
-            await run_in_threadpool(presser.put_on_record, facts.dag_run.request.run_id, _note(chosen, preview), ledger)
-        counts = preview.model_dump(include={"reuse", "run", "along", "judge", "retract"})
-        return ResumeAnswer(dry_run=wanted.dry_run, cleared=chosen, **counts)
+        if stages and facts.dag_run.request.restore:
+            await run_in_threadpool(ledger.restores.ask, facts.dag_run.request.restore)
+        await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
+        await _clear(facts, chosen, _note(chosen, preview), request)
+        await run_in_threadpool(presser.put_on_record, facts.dag_run.request.run_id, _note(chosen, preview), ledger)
+        return _answer(wanted, chosen, preview)
     finally:
         await run_in_threadpool(ledger.leases.release, lease)
+
+
+def _answer(wanted: ResumeRequest, chosen: tuple[TaskToClear, ...], preview: ResumePreview) -> ResumeAnswer:
+    counts = preview.model_dump(include={"reuse", "run", "along", "judge", "retract"})
+    return ResumeAnswer(dry_run=wanted.dry_run, cleared=chosen, **counts)
 
 
 def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()) -> ResumeFacts:
