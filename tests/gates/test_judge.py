@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +16,8 @@ from tests.gates.judged_waves import BETWEEN, COUNT, ROWS, SECONDS, between, of_
 from tests.lake.stagehand import Stagehand
 
 from stagehold.errors import GateErrored, SuiteModuleUnusable
-from stagehold.gates.judge import Measured, preload
+from stagehold.gates import judge
+from stagehold.gates.judge import Measured
 from stagehold.gates.suite import Expectation, Samples
 from stagehold.gates.suite_files import load_suite
 from stagehold.gates.verdicts import COUNTED, GateVerdict, observed, shown_of
@@ -305,7 +308,10 @@ def test_the_first_rows_are_those_of_the_order_whatever_is_selected_of_them(hand
     assert [tuple(row) for row in first.collect()] == [(-2, "b")]
 
 
-def test_preloading_imports_in_the_background():
-    thread = preload()
-    thread.join(60)
-    assert not thread.is_alive()
+def test_what_is_imported_meanwhile_is_there_when_the_block_ends(monkeypatch):
+    done = []
+    monkeypatch.setattr(judge, "IMPORTED", "not imported yet")
+    monkeypatch.setattr(judge, "import_great_expectations", lambda: (time.sleep(0.2), done.append("imported")))
+    with suppress(ZeroDivisionError), judge.imported_meanwhile():
+        done.append(1 / len(done))
+    assert done == ["imported"]

@@ -9,9 +9,11 @@ import importlib
 import logging
 import os
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, reduce
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from stagehold.gates.engine.grouped_frame import GroupedFrame
     from stagehold.gates.engine.judging import Judged, Variant
 
+IMPORTED = "great_expectations.expectations.core"
+# What a call of Spark's client may import, and Great Expectations does.
+SHARED = ("pyspark.sql", "pyspark.sql.connect.session", "pandas", "pyarrow.parquet", "sqlalchemy.orm")
 TO_EXIST = "expect_column_to_exist"
 LONGEST = 300  # characters of a problem
 BETWEEN_EXPECTATIONS = "; "  # between the names of those that one row does not meet
@@ -46,11 +51,24 @@ class Measured:
     verdicts: tuple[GateVerdict, ...] = ()
 
 
-def preload() -> threading.Thread:
-    """Import Great Expectations in the background, which takes seconds, while Spark works."""
-    thread = threading.Thread(target=_great_expectations, name="import-great-expectations", daemon=True)
+@contextmanager
+def imported_meanwhile() -> Iterator[None]:
+    """Import Great Expectations, which takes seconds, while the block waits for Spark.
+
+    The block must not import anything: of two threads that import the same packages, each may be given modules that the
+    other has only begun. So it begins with what both use, and does not end before the import has.
+    """
+    if IMPORTED in sys.modules:
+        yield
+        return
+    for module in SHARED:
+        importlib.import_module(module)
+    thread = threading.Thread(target=import_great_expectations, name="import-great-expectations", daemon=True)
     thread.start()
-    return thread
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def measure_and_judge(
@@ -63,7 +81,7 @@ def measure_and_judge(
     :raises GateErrored: an expectation cannot be judged, for example because its column is missing.
     :raises SuiteModuleUnusable: a module that defines expectations cannot be imported.
     """
-    _great_expectations()
+    import_great_expectations()
     _import_modules(suite)
     from stagehold.gates.engine.asked_partitions import AskedPartitions
     from stagehold.gates.engine.grouped_frame import GroupedFrame
@@ -97,7 +115,7 @@ def judge_together(rows: DataFrame, suite: Suite, partition: int = WHOLE) -> tup
     :raises GateErrored: an expectation cannot be judged.
     :raises SuiteModuleUnusable: a module that defines expectations cannot be imported.
     """
-    _great_expectations()
+    import_great_expectations()
     _import_modules(suite)
     from pyspark.sql import functions as F
 
@@ -318,7 +336,7 @@ def _said(error: Exception) -> str:
 
 
 @cache
-def _great_expectations() -> Any:
+def import_great_expectations() -> Any:
     """Import Great Expectations. Its objects stay until the process ends, so they are kept out of garbage collection,
     which would take a second at the end alone.
     """

@@ -16,7 +16,7 @@ from importlib import import_module
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
-from stagehold.gates.judge import preload
+from stagehold.gates.judge import import_great_expectations
 
 # What reads DAG files, and what runs a task. Nothing of the user's project, which may change while Airflow is up.
 COMPILER = ("stagehold.airflow.dag.compile",)
@@ -29,7 +29,7 @@ def prepare(command: str) -> None:
         _import(COMPILER)
     if command == "scheduler":
         _import(RUNNER)
-        preload().join()
+        import_great_expectations()
 
 
 def _import(modules: tuple[str, ...]) -> None:

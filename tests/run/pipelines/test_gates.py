@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -161,3 +165,47 @@ def test_refused_rows_are_told_by_their_keys_and_masked_values_are_nowhere(proje
     others = [one for one in files if one.suffix not in data and one.name != f"{tmp_path.name}.py"]
     assert any(one.suffix == ".db" for one in others)
     assert [one for one in others if b"anna-" in one.read_bytes() and one.suffix != ".pyc"] == []
+
+
+ALONE = """\
+import sys
+import time
+
+from stagehold import stage
+
+
+@stage
+def numbers(ctx, source):
+    before = set(sys.modules)
+    time.sleep(1)
+    assert not set(sys.modules) - before, "imported by another thread"
+    return source
+"""
+ALONE_PIPELINE = """\
+pipeline: alone
+stages:
+  numbers:
+    job: imported_alone:numbers
+    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 4}
+    gate: own
+"""
+
+
+def test_nothing_is_imported_by_another_thread_while_a_function_is_called(tmp_path, spark_remote):
+    """Of two threads that import the same packages, each may be given modules that the other has only begun."""
+    folder = tmp_path / "imported_alone"
+    folder.mkdir()
+    made = SmallProject.make(folder, spark_remote, ALONE)
+    made.write_suite("type: expect_column_values_to_not_be_null, column: number, severity: critical")
+    Path(folder, "alone.yaml").write_text(ALONE_PIPELINE)
+    settings = replace(made.settings, pipelines=str(folder))
+    ended = subprocess.run(
+        [sys.executable, "-m", "stagehold", "run", "alone", "--interval", "2026-11-20"],
+        env={**os.environ, **settings.environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "gate own lets" in ended.stderr + ended.stdout

@@ -23,8 +23,8 @@ UNEXPECTED = (
     "The server met an error that it did not expect; its log has it. Nothing was changed that this does not show."
 )
 DATABASE_BUSY = (
-    "Airflow's database did not answer: it is locked by another process, or cannot be reached. Nothing was changed. Ask "
-    "again in some seconds."
+    "Airflow's database did not answer: it is locked by another process, or cannot be reached. Nothing was changed. "
+    "Ask again in some seconds."
 )
 
 

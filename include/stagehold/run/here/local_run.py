@@ -9,7 +9,7 @@ from itertools import count
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import UnknownName
-from stagehold.gates.judge import preload
+from stagehold.gates.judge import import_great_expectations
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan
@@ -151,9 +151,9 @@ class Restarts:
 
 @contextmanager
 def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) -> Iterator[None]:
-    if plan.needs_session and any(stage.gate for stage in request.pipeline.stages):
-        preload()  # while Java starts, which leaves a core idle
-    with spark_server(settings, f"run {request.run_id}") if plan.needs_session else nullcontext():
+    gated = any(stage.gate for stage in request.pipeline.stages)
+    meanwhile = import_great_expectations if gated else None
+    with spark_server(settings, f"run {request.run_id}", meanwhile) if plan.needs_session else nullcontext():
         TIMINGS.passed(Lap.SERVER)
         yield
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from stagehold.errors import InvalidArgument
-from stagehold.gates.judge import judge_together, preload
+from stagehold.gates.judge import import_great_expectations, judge_together
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.store.columns import is_reserved
@@ -75,10 +75,8 @@ def try_stage(
         tried = view.pipeline.stage(stage)
         if not 0 <= partition < tried.partitions:
             raise InvalidArgument("--partition", str(partition), f"0 to {tried.partitions - 1}, those of {stage}")
-        if tried.gate:
-            preload()
         along = computed_along(view.pipeline, view.plan, stage, partition)
-        with spark_server(settings, f"try {stage}"):
+        with spark_server(settings, f"try {stage}", import_great_expectations if tried.gate else None):
             return _tried(view, tried, partition, along, workplace, most)
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.gates.judge import Measured, Unmet, judge_together, measure_and_judge, preload, split_rows
+from stagehold.gates.judge import (
+    Measured,
+    Unmet,
+    imported_meanwhile,
+    judge_together,
+    measure_and_judge,
+    split_rows,
+)
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer, committer_for
@@ -51,8 +58,6 @@ class SparkEngine:
     @contextmanager
     def open(self, task: RegionTask, attempt: Attempt, died: Sequence[Attempt]) -> Iterator[SparkStageSession]:
         stages = [task.pipeline.stage(name) for name in task.region.stages]
-        if any(stage.gate for stage in stages):
-            preload()
         TIMINGS.passed(Lap.REGION)
         dead, stall_timeout = [attempt.attempt_id for attempt in died], task.pipeline.stall_timeout
         clock = CallClock()
@@ -60,7 +65,8 @@ class SparkEngine:
             TIMINGS.passed(Lap.SESSION)
             send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
             TIMINGS.passed(Lap.MODULES)
-            yield SparkStageSession(spark, self._settings, clock)
+            gated = any(stage.gate for stage in stages)
+            yield SparkStageSession(spark, self._settings, clock, gated=gated)
 
     def release(self, attempt: Attempt) -> None:
         release_session(self._settings, session_id(self._settings, attempt.attempt_id))
@@ -108,13 +114,21 @@ MOST_KEPT = 64 * 1024 * 1024  # bytes of the files; in Spark's storage they are 
 
 
 class SparkStageSession:
-    """What `run.equipment.engine.Session` asks for. Spark keeps rows of files with ``most_kept`` bytes at most."""
+    """What `run.equipment.engine.Session` asks for. Spark keeps rows of files with ``most_kept`` bytes at most;
+    ``gated`` says that what is written will be judged.
+    """
 
     def __init__(
-        self, spark: SparkSession, settings: Settings, clock: CallClock | None = None, most_kept: int = MOST_KEPT
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        clock: CallClock | None = None,
+        most_kept: int = MOST_KEPT,
+        *,
+        gated: bool = False,
     ) -> None:
         self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
-        self._clock, self._most_kept = clock or CallClock(), most_kept
+        self._clock, self._most_kept, self._gated = clock or CallClock(), most_kept, gated
 
     def report_stages(self, tell: Callable[[Sequence[QueryStage]], None]) -> None:
         self._clock.tell_stages = tell
@@ -127,7 +141,8 @@ class SparkStageSession:
         return committer_for(stage.output.committer, self._spark, location, only_writer=only_writer)
 
     def write(self, frame: DataFrame, files: WaveFiles) -> StagedWave:
-        return stage_frame(frame, files)
+        with imported_meanwhile() if self._gated else nullcontext():
+            return stage_frame(frame, files)
 
     def measure(
         self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float

@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
@@ -99,27 +99,30 @@ def running_server(settings: Settings) -> ServerState | None:
     return state if state and state.process.alive and port_answers(state.port) else None
 
 
-def start_server(settings: Settings, purpose: str = "a program of yours") -> ServerState:
+def start_server(
+    settings: Settings, purpose: str = "a program of yours", meanwhile: Callable[[], object] | None = None
+) -> ServerState:
     """Find or start the server of this home; returns when a query has been answered.
 
     From now on this process is one of its users, and it stays for as long as one of them lives; `spark_server` ends the
     use sooner. Of two processes that start one at once, the second finds the first's. One with another configuration is
     replaced if nobody else uses it. One that is killed while it starts is started again, once, and so is its keeper.
 
+    :param meanwhile: is called while Java starts, which leaves a core idle; not if a server is found.
     :raises SparkUnavailable: it did not start, or others use one with another configuration.
     """
     begin_use(settings, purpose)
     with start_lock(settings) as lock:
-        started = _find_or_start(settings, lock) or _find_or_start(settings, lock)
+        started = _find_or_start(settings, lock, meanwhile) or _find_or_start(settings, lock, None)
         if started is None:
             raise SparkUnavailable("its keeper was killed twice while the server started.")
         return started
 
 
-def _find_or_start(settings: Settings, lock: IO[str]) -> ServerState | None:
+def _find_or_start(settings: Settings, lock: IO[str], meanwhile: Callable[[], object] | None) -> ServerState | None:
     """A server that can be used, found or new; None if its keeper was killed meanwhile."""
     _end_left_server(settings)
-    return _usable_server(settings) or _start_by_keeper(settings, lock)
+    return _usable_server(settings) or _start_by_keeper(settings, lock, meanwhile)
 
 
 def _end_left_server(settings: Settings) -> None:
@@ -129,7 +132,7 @@ def _end_left_server(settings: Settings) -> None:
         stop_server(settings)
 
 
-def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState | None:
+def _start_by_keeper(settings: Settings, lock: IO[str], meanwhile: Callable[[], object] | None) -> ServerState | None:
     """Let a keeper start the server. A keeper is soon nobody's child, so that the server does not end with one of its
     users.
 
@@ -153,6 +156,8 @@ def _start_by_keeper(settings: Settings, lock: IO[str]) -> ServerState | None:
         )
     _keepers.append(keeper)
     import_module("pyspark.sql.connect.session")  # whoever waits for a server needs it next, and it takes a second
+    if meanwhile:
+        meanwhile()
     assert keeper.stdout is not None
     with keeper.stdout as answer:
         word, *log_lines = json.loads(answer.readline() or "[]") or (
@@ -241,13 +246,18 @@ def stop_if_unused(settings: Settings) -> None:
 
 
 @contextmanager
-def spark_server(settings: Settings, purpose: str = "a program of yours") -> Iterator[None]:
-    """The server for the length of the block: the remote or running one, else one that ends after its last user."""
+def spark_server(
+    settings: Settings, purpose: str = "a program of yours", meanwhile: Callable[[], object] | None = None
+) -> Iterator[None]:
+    """The server for the length of the block: the remote or running one, else one that ends after its last user.
+
+    :param meanwhile: as `start_server` has it.
+    """
     if settings.spark_remote:
         yield
         return
     with using(settings, purpose):
-        start_server(settings)
+        start_server(settings, meanwhile=meanwhile)
         yield
 
 
