@@ -25,7 +25,7 @@ from fuzz.doors.wishes import CLICKED, WISHES, Door, Wish
 from tests.e2e.stack import Stack
 
 RESULTS = Path(__file__).parent / "results"
-AT_ONCE = 4  # doors; more only wait for the cores
+AT_ONCE = 3  # doors; more only wait for the cores
 
 
 def main() -> int:

@@ -31,10 +31,9 @@ from stagehold.settings import Settings
 
 PATIENCE_SECONDS, RUN_SECONDS = 150, 600  # with an Airflow that shares its machine with others
 TIME_OF_DAY = timedelta(hours=2)
-FIRST_DATE = date(2024, 1, 1)
-FIRST_OF = {Standing.BLOCKED: date.fromisoformat(f"{REFUSED_MONTH}-01")}
-FIRST_OF[Standing.GOES_ON] = date.fromisoformat(f"{SLOW_MONTH}-01")
-WHOLE_DATE = date(2024, 12, 15)
+FIRST_YEAR = 2001  # Each door has a year of its own: a fault is armed for a date, and hits whichever pipeline comes.
+WHOLE_DAY = "10-15"
+MONTHS = {Standing.BLOCKED: REFUSED_MONTH, Standing.GOES_ON: SLOW_MONTH}  # of other dates: from January on
 BEGIN_WHOLE = (Standing.WHOLE, Standing.RELEASED, Standing.HALF_RESTORED)
 PIPELINE = """\
 pipeline: {name}
@@ -90,11 +89,15 @@ class Place:
         nobody used yet.
         """
         if len(wish.dates) == 1 and wish.dates[0] in BEGIN_WHOLE:
-            return [WHOLE_DATE.isoformat()]
-        start = FIRST_OF.get(wish.dates[0], FIRST_DATE)
+            return [f"{self._year}-{WHOLE_DAY}"]
+        start = date(self._year, MONTHS.get(wish.dates[0], 1), 1)
         starts = (start + timedelta(days=len(wish.dates) * times) for times in count())
         spans = ([(first + timedelta(days=later)).isoformat() for later in range(len(wish.dates))] for first in starts)
         return next(filter(self._are_unused, spans))
+
+    @property
+    def _year(self) -> int:
+        return FIRST_YEAR + [*Door].index(self.door)
 
     def _are_unused(self, dates: Sequence[str]) -> bool:
         with Ledger.open(self.stack.settings.ledger_url) as ledger:
