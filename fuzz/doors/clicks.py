@@ -61,15 +61,21 @@ def click_trigger(asked: Asked) -> Answer:
 
 
 def click_resume(asked: Asked) -> Answer:
-    """The button of the run page; where there is nothing to do it cannot be pressed."""
+    """The button of the run page, and the question that it may ask; where there is nothing to do, it is not there or
+    cannot be pressed.
+    """
     place, run = asked.place, asked.runs[asked.dates[0]]
     with _logged_in(asked) as page:
         page.goto(f"/dags/{run.dag_id}/runs/{quote(run.run_id, safe='')}/plugin/stagehold")
-        button = page.get_by_role("button", name="Resume", exact=True)
-        expect(page.get_by_test_id("header")).to_be_visible()
-        if button.is_disabled():
+        expect(page.get_by_test_id("explanation")).to_be_visible()
+        button = page.get_by_test_id("resume")
+        if not button.count() or button.is_disabled():
             return not_begun(page.locator("body").inner_text())
         button.click()
+        answered = page.get_by_test_id("cleared").or_(page.get_by_test_id("confirmation"))
+        expect(answered).to_be_visible()
+        if page.get_by_test_id("confirmation").count():
+            page.get_by_test_id("confirmation").get_by_role("button").first.click()
         expect(page.get_by_test_id("cleared")).to_contain_text("cleared")
     return ended_runs(place, [run])
 
