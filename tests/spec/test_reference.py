@@ -14,6 +14,7 @@ from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, TaskSettings
+from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.settings.source import ReadsForm, Source, SourceForm
@@ -34,6 +35,7 @@ PLACES = {
     InputForm: ("stages", "totals", "inputs", "orders"),
     SourceForm: ("stages", "orders", "source"),
     OutputForm: ("stages", "totals", "output"),
+    ColumnForm: ("stages", "totals", "output", "columns", "customer"),
     StateForm: ("stages", "totals", "state", "sums"),
     ReadsForm: ("stages", "totals", "reads"),
     CancellationSettings: ("cancellation",),
@@ -74,13 +76,13 @@ def with_example(form, example):
         stages["totals"]["state"] = {"sums": {"key": "customer", "columns": {"customer": "bigint"}}}
     elif form is StateForm:
         stages["totals"]["state"] = {"sums": {"columns": {"customer": "bigint"}}}
-    if "co_location" in given:
-        stages["others"] |= given
+    stages["others"] |= given if "co_location" in given else {}
     if form is SourceForm and "kind" in given:
         del stages["orders"]["source"]
     place = declared
     for part in ("stages", "orders") if form is StageForm and "source" in given else PLACES[form]:
         place = place.setdefault(part, {})
+    place |= {"type": "bigint"} if form is ColumnForm else {}
     place.update({**given, "job": None} if "sql" in given else given)
     return declared
 
@@ -95,7 +97,7 @@ def test_each_example_has_its_field_and_is_taken_by_the_loader(form, name, examp
     (tmp_path / "sql").mkdir()
     (tmp_path / "sql" / "clean.sql").write_text("SELECT * FROM orders")
     (tmp_path / "totals.yaml").write_text("suite: totals\nexpectations: []\n")
-    assert name in yaml.safe_load(f"{{{example}}}")
+    assert (None if name == "null" else name) in yaml.safe_load(f"{{{example}}}")
     pipeline = build_pipeline(with_example(form, example), project=tmp_path, suites=tmp_path)
     assert pipeline.name == "sales"
 

@@ -40,6 +40,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- StageFailed              a stage's query or data failed; what caused it says whether another try can help
     |   |   +-- FunctionFailed       a stage's own Python code raised an error
     |   +-- StageContractBroken      a stage function returned something the runner cannot commit
+    |   +-- ColumnsNotAsDeclared     the columns of a stage's output are not those that it declares
     |   +-- KeyTypesUnlike           keys that are equal to Spark could be in different partitions of a keyed stage
     |   +-- KeyMayBeNull             an outer join leaves a stage's key empty in some rows
     |   +-- StrayKey                 a stage gave a row the key of another partition than it computed

@@ -51,6 +51,33 @@ class StageContractBroken(StageError, Terminal):
 
 
 @dataclass(frozen=True)
+class ColumnProblem:
+    """A column of an output that is not what the stage declares; ``instead`` is what to write in its query."""
+
+    column: str
+    declared: str
+    found: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.column}: declared {self.declared}; found {self.found}; {self.instead}"
+
+
+class ColumnsNotAsDeclared(StageError, Terminal):
+    """The columns of a stage's output are not those that it declares. ``kept_back`` says what was not done with it."""
+
+    def __init__(self, stage: str, problems: Sequence[ColumnProblem], kept_back: str) -> None:
+        self.stage, self.problems, self.kept_back = stage, tuple(problems), kept_back
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        what = "it was computed" if kept_back == "computed" else "this wave was published"
+        super().__init__(
+            f"The output of stage {stage} is not what `output.columns` declares:\n{lines}\n"
+            f"Nothing of {what}, and what was recorded before stays safe to read. Change the stage's function or "
+            "query as said, or what is declared, then run `stagehold resume`."
+        )
+
+
+@dataclass(frozen=True)
 class KeyProblem:
     """Key columns, each with its type, that may not be dealt to partitions by key;
     ``stage`` is to return ``instead`` of one of them.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,6 +37,7 @@ HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage 
 # bytes; one task reads them in less time than it takes to bring the sums of many together
 FOR_ONE_TASK = 4 * 1024 * 1024
 HASH_BITS = 0xFFFFFFFFFFFFFFFF
+OF_CONTENT = 3  # aggregates, which come first
 
 # Spark's own default keeps milliseconds only, and follows the session's time zone.
 JSON_OPTIONS = {
@@ -49,11 +50,15 @@ JSON_OPTIONS = {
 
 @dataclass(frozen=True)
 class PartitionMetrics:
-    """Equal fingerprints mean equal columns and equal rows, in whatever order and however cut into files."""
+    """Equal fingerprints mean equal columns and equal rows, in whatever order and however cut into files.
+
+    ``nulls`` are the rows that are NULL in a column, for columns that may have none.
+    """
 
     partition: int
     rows: int
     fingerprint: str
+    nulls: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 class Content(Protocol):
@@ -68,7 +73,7 @@ class Content(Protocol):
 @dataclass(frozen=True)
 class StagedContent:
     """A staged wave, and how its content is told. ``schema`` is that of the frame that was staged, without the columns
-    that Stagehold added.
+    that Stagehold added; rows that are NULL are counted in columns that are not nullable there.
     """
 
     staged: StagedWave
@@ -100,13 +105,15 @@ class StagedContent:
 
     def aggregates(self) -> list[Column]:
         """The aggregates that `metrics` are read from."""
-        return _content_aggregates()
+        return [*_content_aggregates(), *_null_counts(self.schema)]
 
     def metrics(self, partition: int, row: Sequence[Any] | None) -> PartitionMetrics:
         """
         :param row: the `aggregates` of the partition; None if it has no rows.
         """
-        return PartitionMetrics(partition, row[0] if row else 0, _fingerprint(_columns_digest(self._fields), row))
+        fingerprint = _fingerprint(_columns_digest(self._fields), row[:OF_CONTENT] if row else None)
+        nulls = dict(zip(_never_null(self.schema), row[OF_CONTENT:], strict=True)) if row else {}
+        return PartitionMetrics(partition, row[0] if row else 0, fingerprint, nulls)
 
     @property
     def _fields(self) -> list[StructField]:
@@ -195,6 +202,22 @@ def _content_aggregates() -> list[Column]:
 
     hashed = F.col(HASH)
     return [F.count(F.lit(1)), F.bit_xor(hashed), F.sum(hashed.bitwiseAND(F.lit(LOW_BITS)))]
+
+
+def count_nulls(frame: DataFrame, schema: StructType) -> dict[str, int]:
+    """How many rows of the frame are NULL in each column that is not nullable in ``schema``."""
+    names = _never_null(schema)
+    return dict(zip(names, frame.agg(*_numbered(_null_counts(schema))).collect()[0], strict=True)) if names else {}
+
+
+def _null_counts(schema: StructType) -> list[Column]:
+    from pyspark.sql import functions as F
+
+    return [F.count_if(F.col(quoted(name)).isNull()) for name in _never_null(schema)]
+
+
+def _never_null(schema: StructType) -> list[str]:
+    return [each.name for each in data_fields(schema) if not each.nullable]
 
 
 def has_columns(record: PartitionRecord, schema: StructType) -> bool:

@@ -20,6 +20,7 @@ from stagehold.lake.commit.tokens import (
     until_done,
 )
 from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.declared_columns import described, tells_as_declared
 from stagehold.lake.store.columns import INTERVAL, PARTITION, Growth, refuse_unusable_columns, sql_type
 from stagehold.lake.store.location import TableLocation
 from stagehold.spec.pipeline import CommitterKind, Evolution, OutputForm
@@ -58,11 +59,11 @@ def ensure_table(
     :raises Fenced: when a newer epoch was here first.
     """
     refuse_unusable_columns(location.stage, schema)
-    wanted = _table_schema(location, schema)
+    wanted = _table_schema(location, described(schema, output.columns))
     if not table_exists(location.uri):
         _create(location, wanted)
     if location.interval is None:
-        until_done(location, claim, lambda table, landed: _replace_columns(table, location, wanted, landed))
+        until_done(location, claim, lambda table, landed: _replace_columns(table, location, wanted, output, landed))
         return
     grown = _Grown(location, wanted, output, as_recorded)
     until_done(location, claim, grown.step)
@@ -89,14 +90,16 @@ def _create(location: TableLocation, wanted: Schema) -> None:
 
 def _table_schema(location: TableLocation, schema: StructType) -> Schema:
     from deltalake import Schema
-    from pyspark.sql.types import StringType, StructType
+    from pyspark.sql.types import StringType
 
-    nullable = StructType(schema.fields).toNullable()
-    return Schema.from_json((nullable if location.interval is None else nullable.add(INTERVAL, StringType())).json())
+    return Schema.from_json((schema if location.interval is None else schema.add(INTERVAL, StringType())).json())
 
 
-def _replace_columns(table: DeltaTable, location: TableLocation, wanted: Schema, landed: int) -> RetryReason:
-    if list(schema_fields(table.schema()).items()) == list(schema_fields(wanted).items()):
+def _replace_columns(
+    table: DeltaTable, location: TableLocation, wanted: Schema, output: OutputForm, landed: int
+) -> RetryReason:
+    same = list(schema_fields(table.schema()).items()) == list(schema_fields(wanted).items())
+    if same and tells_as_declared(table.schema(), wanted, output.columns):
         return None
     if _lacks_feature(table, wanted):
         return by_delta_rs(lambda: _add_feature(table)) or "the table was prepared for its new types"
@@ -129,7 +132,8 @@ class _Grown:
         present, wanted = schema_fields(table.schema()), schema_fields(self.wanted)
         growth = Growth.of(present, wanted)
         self._refuse(growth, present, wanted)
-        if not (growth.new or growth.wider):
+        told = tells_as_declared(table.schema(), self.wanted, self.output.columns)
+        if told and not (growth.new or growth.wider):
             return None
         if _lacks_feature(table, self.wanted):
             return by_delta_rs(lambda: _add_feature(table)) or "the table was prepared for its new types"
@@ -152,12 +156,20 @@ class _Grown:
             )
 
     def _schema(self, table: DeltaTable, growth: Growth) -> Schema:
-        """The table's, with wider types where they are wanted, and with what is new behind the others."""
-        from deltalake import Schema
+        """The table's, with wider types where they are wanted, with what is new behind the others, and with what it
+        tells of columns that are declared.
+        """
+        from deltalake import Field, Schema
 
         wanted = {field.name: field for field in self.wanted.fields}
-        kept = [wanted[field.name] if field.name in growth.wider else field for field in table.schema().fields]
-        return Schema([*kept, *(wanted[name] for name in growth.new)])
+        declared = {name: wanted[name].metadata for name in self.output.columns if name in wanted}
+        present = table.schema().fields
+        kept = [wanted[field.name] if field.name in growth.wider else field for field in present]
+        told = [
+            Field(each.name, each.type, nullable=each.nullable, metadata=declared.get(each.name, each.metadata))
+            for each in kept
+        ]
+        return Schema([*told, *(wanted[name] for name in growth.new)])
 
     def _commit(self, table: DeltaTable, schema: Schema, landed: int) -> None:
         """delta-rs takes another schema with a commit that replaces something: here, what never is."""

@@ -13,6 +13,7 @@ from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
 from stagehold.spec.settings.fields import CountOrAuto, SpecPart, field_names, written_name
+from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.settings.source import ReadsForm, SourceForm
@@ -84,7 +85,7 @@ class PipelineForm(RunSettings):
 
 def read_form(document: Document) -> tuple[PipelineForm, tuple[Problem, ...]]:
     """Read what can be read. A field with a problem is left out of the form, so that the rest is still checked."""
-    data = _with_long_inputs(document.data)
+    data = _without_bare_words(document.data)
     problems: list[Problem] = []
     while True:
         try:
@@ -113,25 +114,35 @@ def show(given: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _with_long_inputs(data: Any) -> Any:
+BARE_WORDS = {
+    ("inputs",): "exchange",
+    ("output", "columns"): "type",
+}  # the field that a word in place of one stands for
+
+
+def _without_bare_words(data: Any) -> Any:
     """A private copy in which ``inputs: {orders: forward}`` is ``inputs: {orders: {exchange: forward}}``."""
     copy = _copy(data)
-    for inputs in _inputs(copy):
-        inputs.update({name: {"exchange": edge} for name, edge in inputs.items() if not isinstance(edge, dict | list)})
+    for path, field in BARE_WORDS.items():
+        for parts in _of_stages(copy, path):
+            parts.update({name: {field: word} for name, word in parts.items() if not isinstance(word, dict | list)})
     return copy
 
 
-def _inputs(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_stages(data: dict[str, Any], path: FieldPath) -> Iterator[dict[str, Any]]:
+    """The mapping at a path in each stage that has it."""
     stages = data.get("stages")
-    for stage in stages.values() if isinstance(stages, dict) else ():
-        inputs = stage.get("inputs") if isinstance(stage, dict) else None
-        if isinstance(inputs, dict):
-            yield inputs
+    for found in stages.values() if isinstance(stages, dict) else ():
+        for part in path:
+            found = found.get(part) if isinstance(found, dict) else None
+        if isinstance(found, dict):
+            yield found
 
 
 def _copy(data: Any) -> Any:
     if isinstance(data, Mapping):
-        return {str(key): _copy(item) for key, item in data.items()}
+        # `null`, a field of a column, is None to whoever loads YAML by itself
+        return {"null" if key is None else str(key): _copy(item) for key, item in data.items()}
     return [_copy(item) for item in data] if isinstance(data, list | tuple) else data
 
 
@@ -177,6 +188,8 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = InputForm
         case ("stages", _, "state", _):
             form = StateForm
+        case ("stages", _, "output", "columns", _):
+            form = ColumnForm
         case ("stages", _, section):
             form = OF_A_STAGE[section]
         case _:

@@ -14,6 +14,7 @@ from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, TaskSettings
 from stagehold.spec.settings.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.settings.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
 from stagehold.spec.settings.source import Reads, ReadsForm, Source, StageReads
@@ -147,6 +148,11 @@ class OutputForm(SpecPart):
 
     file_bytes: Annotated[Size, Field(ge=KILOBYTE)] = 128 * MEGABYTE
     """About how large a partition's file grows before another is begun. Example: `file_bytes: 64mb`"""
+
+    columns: Mapping[str, ColumnForm] = Field(default_factory=dict)
+    """All columns of the output, by name; see the fields of a column. Another column, a missing one, another type, or a
+    NULL in one that may have none, is refused before anything is published. Without it any columns are taken.
+    Example: `columns: {customer: {type: bigint, null: false, description: Who ordered}, spent: "decimal(18,2)"}`"""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, TaskSettings
 from stagehold.spec.settings.fields import SpecPart, field_names, written_name
+from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.settings.source import ReadsForm, SourceForm, SplitSize
@@ -44,6 +45,7 @@ SECTIONS: Mapping[str, type[SpecPart]] = {
     "An input: `stages.NAME.inputs.PRODUCER`": InputForm,
     "A source: `stages.NAME.source`": SourceForm,
     "An output: `stages.NAME.output`": OutputForm,
+    "A column: `stages.NAME.output.columns.COLUMN`": ColumnForm,
     "A state: `stages.NAME.state.STATE`": StateForm,
     "`reads` of a stage: `stages.NAME.reads`": ReadsForm,
     "`airflow` of a stage: `stages.NAME.airflow`": TaskSettings,

@@ -11,6 +11,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import InvalidArgument, UnknownName
+from stagehold.lake.declared_columns import as_declared, refuse_nulls, refuse_other_columns
+from stagehold.lake.measure import count_nulls
+from stagehold.lake.store.columns import refuse_unusable_columns
 from stagehold.model.context import StageContext, StageState, seed_of
 from stagehold.model.keys.interval_key import interval_key, times_of
 from stagehold.run.functions.stage_call import is_frame, returned_text
@@ -187,6 +190,7 @@ class _Call:
         """The rows, their columns, and the rows of the state that is left.
 
         :raises AssertionError: the function returned no frame of Spark's
+        :raises StageError: what a run would raise of its columns
         """
         from pyspark.sql import functions as F
 
@@ -199,9 +203,17 @@ class _Call:
         frame = self.function(context, **given)
         if not is_frame(frame):
             raise AssertionError(f"{self.stage.name} returned {returned_text(frame)}")
+        self._refuse_columns(frame)
         columns = tuple(name for name in frame.columns if name != PARTITION)
         after = {name: rows_of(kept) for name, kept in state.after.items()}
         return rows_of(frame.select(*map(_quoted, columns))), columns, after
+
+    def _refuse_columns(self, frame: DataFrame) -> None:
+        if self.stage.output.stored:
+            refuse_unusable_columns(self.stage.name, frame.schema)
+            refuse_other_columns(self.stage, frame.schema)
+            declared = as_declared(frame.schema, self.stage.output.columns)
+            refuse_nulls(self.stage, {0: count_nulls(frame, declared)})
 
 
 def rows_of(frame: DataFrame) -> list[Row]:

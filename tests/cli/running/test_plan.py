@@ -7,10 +7,16 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+from pyspark.sql.types import DateType, IntegerType, LongType, StructField, StructType
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.errors.source_errors import SourceError
+from stagehold.lake.commit.wave_commit import Claim
+from stagehold.lake.store.location import table_location
+from stagehold.lake.tables import ensure_table
+from stagehold.settings import load_settings
+from stagehold.spec.loading.loader import find_pipeline
 
 SPEC = """\
 pipeline: sales
@@ -135,3 +141,27 @@ def test_without_source_files_there_is_no_run_to_resume(project):
 def test_no_error_of_a_source_advises_to_resume_since_a_plan_may_find_it(error):
     facts = list(signature(error).parameters)
     assert "stagehold resume" not in str(error(**dict.fromkeys(facts, "x")))
+
+
+def test_a_declared_column_that_breaks_readers_of_the_table_is_told(project):
+    output = "output: {type: blocking_persistent, table: marts.kept, columns: {id: {type: bigint, null: false}, DAY}}"
+    write(
+        project,
+        "pipelines/sales.yaml",
+        SPEC.replace("output: {type: blocking}, GATE", output.replace("DAY", "day: date")),
+    )
+    assert "columns of published tables" not in plan().stdout
+    (kept,) = (stage for stage in find_pipeline("sales", load_settings()).stages if stage.name == "kept")
+    frame = StructType(
+        [StructField("id", LongType()), StructField("day", DateType()), StructField("_partition", IntegerType())]
+    )
+    location = table_location(load_settings().lake_uri, "sales", kept, "2023-12-31")
+    ensure_table(location, frame, Claim(1, "a"), kept.output)
+    assert "columns of published tables" not in plan().stdout
+    changed = output.replace("bigint, null: false", "bigint").replace("DAY", "month: int")
+    write(project, "pipelines/sales.yaml", SPEC.replace("output: {type: blocking}, GATE", changed))
+    lines = plan().stdout.partition("columns of published tables that change")[2].splitlines()
+    told = {line.split()[1]: "yes" in line.split() for line in lines if "marts.kept" in line}
+    assert told == {"day": True, "month": False, "id": True}
+    document = json.loads(plan("--json").stdout)
+    assert {each["column"]: each["breaks"] for each in document["columns"]} == told

@@ -59,6 +59,8 @@ REFUSED = [
     pytest.param("SELECT :params.x FROM source", {}, ":params.x in", "params.most"),
     pytest.param("SELECT ? FROM source", {}, "? in sql/orders.sql", "behind a colon: interval"),
     pytest.param("SELECT n FROM orders", {}, "which does not name source", "a query of source"),
+    pytest.param("SELECT n,\n  sum(n)\nFROM source GROUP BY n", {}, "'sum(n)' in sql/orders.sql, line 2", "`AS sum_n`"),
+    pytest.param("SELECT n AS `n of a` FROM source", {}, "'n of a' in sql/orders.sql, line 1", "`AS n_of_a`"),
     pytest.param(
         GOOD,
         {"state": {"totals": {"key": "n", "columns": {"n": "bigint"}}}},

@@ -106,6 +106,8 @@ def _facts(stage: Stage, pipeline: Pipeline, undecided: Collection[str]) -> Iter
     yield f"* job: `{shown_job(stage.job)}`. {_code_link(pipeline)}"
     yield f"* reads: {_reads(stage)}"
     yield f"* output: {stage.output.table or stage.output.type}, {_partitions(stage, undecided)} partitions"
+    for name, column in stage.output.columns.items():
+        yield f"    * `{name}` {column}{f': {column.description}' if column.description else ''}"
     if stage.key:
         yield f"* key: {', '.join(stage.key)}"
     if stage.gate:

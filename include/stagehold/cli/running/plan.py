@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from stagehold.cli.common.request import AsJson, PipelineName, RunOptions, reque
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.lake.declared_columns import ColumnChange
     from stagehold.plan.imagined.code_changes import StageChange
     from stagehold.plan.resume.decisions import Decision, ResumePlan
     from stagehold.plan.resume.situation import Situation
@@ -38,6 +39,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     from stagehold.plan.resume.planner import resume_plan
     from stagehold.run.planning.current_plan import current_situation
     from stagehold.run.planning.refusal import (
+        changed_columns,
         left_to_others,
         refuse_broken_code,
         refuse_spoiled_sources,
@@ -50,8 +52,9 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     preview = RestorePreview.of(request, situation, found)
     with open_ledger(settings) as ledger:
         left, remark = left_to_others(request, ledger, settings), remark_on(request, ledger)
+    changed = changed_columns(request.pipeline, settings)
     if as_json:
-        _print_json(request, found, preview, left, remark)
+        _print_json(request, found, preview, left, remark, changed)
     else:
         if preview:
             preview.show()
@@ -62,14 +65,29 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
             typer.echo(released)
         for line in left:
             typer.echo(line)
+        if changed:
+            print_table("columns of published tables that change", COLUMNS, map(_column_cells, changed))
     refuse_broken_code(request.pipeline, found, settings)
     refuse_too_early(request.pipeline, found)
     with open_ledger(settings) as ledger:
         refuse_spoiled_sources(request, found, ledger, settings)
 
 
+COLUMNS = ("table", "column", "was", "becomes", "breaks readers", "effect")
+
+
+def _column_cells(change: ColumnChange) -> tuple[str, ...]:
+    breaks = "yes" if change.breaks else "no"
+    return change.table, change.column, change.before, change.after, breaks, change.effect
+
+
 def _print_json(
-    request: RunRequest, plan: ResumePlan, preview: RestorePreview | None, left: tuple[str, ...], remark: str | None
+    request: RunRequest,
+    plan: ResumePlan,
+    preview: RestorePreview | None,
+    left: tuple[str, ...],
+    remark: str | None,
+    changed: Sequence[ColumnChange],
 ) -> None:
     from stagehold.plan.resume.plan_summary import explain
     from stagehold.plan.resume.released_outputs import released_outputs
@@ -91,6 +109,8 @@ def _print_json(
         about["released"] = {"text": released, "outputs": [asdict(output) for output in released_outputs(plan)]}
     if left:
         about["left_to_others"] = left
+    if changed:
+        about["columns"] = [asdict(change) for change in changed]
     if preview:
         about["restore"] = preview.document()
     print_document({**about, "summary": [asdict(line) for line in explain(plan)], "decisions": decisions})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import StageContractBroken
+from stagehold.spec.settings.output_columns import NO_NAME, fit_name, is_fit_name
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
@@ -22,7 +23,6 @@ EXPECTATION = "_expectation"  # of rows that were set aside: what they do not me
 FILE, ROW = f"{GROUP_PREFIX}file", f"{GROUP_PREFIX}row"  # what tells rows that were read from files
 METADATA = "_metadata"  # a column of that name would hide the one in which Spark says which file a row is from
 
-FORBIDDEN_CHARACTERS = " ,;{}()\n\t="  # Parquet and Delta without column mapping refuse them
 WIDENING = (("byte", "short", "integer", "long"), ("float", "double"))  # beside decimals
 DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 USABLE_TYPES = (
@@ -123,10 +123,9 @@ def _problems(schema: StructType) -> Iterator[str]:
         if count > 1:
             yield f"{count} columns called {name!r} (case does not count)"
     for field in fields:
-        if set(field.name) & set(FORBIDDEN_CHARACTERS):
-            yield (
-                f"a column called {field.name!r}; space and any of {FORBIDDEN_CHARACTERS.strip()!r} cannot be in a name"
-            )
+        if not is_fit_name(field.name):
+            name = fit_name(field.name)
+            yield (f'a column called {field.name!r}; {NO_NAME}: put `.alias("{name}")` on it, or `AS {name}` in SQL')
         for kind in leaf_types(field.dataType):
             if kind.typeName() not in USABLE_TYPES:
                 yield f"column {field.name!r} of type {kind.simpleString()}, {_instead(field.name, kind)}"

@@ -10,6 +10,7 @@ from stagehold.errors import CameOutDifferent
 from stagehold.lake.commit.committed_waves import Landed
 from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.declared_columns import refuse_nulls
 from stagehold.model.records import PartitionRecord
 from stagehold.run.delivery.publish import Publication, publish, wave_of
 from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
@@ -30,12 +31,15 @@ class Delivery:
         """Publish and record the partitions that pass their gate; return those that do not, and why.
 
         :raises CameOutDifferent: data differs though its key is the same; nothing was published.
+        :raises ColumnsNotAsDeclared: a column is NULL somewhere that may not be; nothing was published.
         """
         if not wave.metrics:
             return {}
         self._refuse_other_data(wave)
         fingerprints = {metrics.partition: metrics.fingerprint for metrics in wave.metrics}
         rulings = Rulings.of(unmet(wave.verdicts), fingerprints, self.task)
+        passing = [metrics for metrics in wave.metrics if metrics.partition not in rulings.blocked]
+        refuse_nulls(self.task.stage, {metrics.partition: metrics.nulls for metrics in passing})
         said = results(self.task, wave.verdicts, datetime.now(UTC))
         own = wave_of(self.task, right, wave.number)
         commit = self._commit(wave, own, rulings)

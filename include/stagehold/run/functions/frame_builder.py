@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from stagehold.code.side_reads import SideRead
 from stagehold.errors import StageContractBroken
-from stagehold.lake.store.columns import PARTITION, is_reserved
+from stagehold.lake.declared_columns import as_declared, refuse_other_columns
+from stagehold.lake.store.columns import PARTITION, is_reserved, refuse_unusable_columns
 from stagehold.model.context import StageState, is_stage
 from stagehold.model.keys.key_groups import group_column
 from stagehold.model.stage_state import StateShape
@@ -97,7 +98,9 @@ class FrameBuilder:
     def check(self, stage: Stage, partition: int) -> StructType:
         """The schema of `output`, after proving on one partition that the function's frame can be cut and stored.
 
-        :raises StageContractBroken: it returns no frame, takes reserved names, or lacks a column that is needed.
+        :raises StageContractBroken: it returns no frame, takes reserved names, lacks a column that is needed, or has
+            one that cannot be stored.
+        :raises ColumnsNotAsDeclared: its columns are not those that the stage declares.
         :raises KeyTypesUnlike: rows with equal keys could be in different partitions, of it or of its keyed readers.
         :raises KeyMayBeNull: its rows would belong to none of the partitions that make them.
         """
@@ -119,6 +122,8 @@ class FrameBuilder:
         taken = [column for column in columns if is_reserved(column) and not (stage.per_wave and column == PARTITION)]
         if taken:
             raise StageContractBroken(stage.name, f"its output has the reserved column {', '.join(taken)}; rename it")
+        refuse_unusable_columns(stage.name, schema)
+        refuse_other_columns(stage, schema)
         self._schemas[stage.name] = schema
         for reader, edge in self._keyed_readers(stage):
             refuse_unlike_keys(reader.name, [key_of(stage.name, edge.key, schema)])
@@ -152,11 +157,12 @@ class FrameBuilder:
         return StructType([field for field in fields if field.name != MARK])
 
     def _output_schema(self, stage: Stage, schema: StructType) -> StructType:
-        """The columns that `output` adds to those of the stage's function, in its order."""
-        from pyspark.sql.types import IntegerType, StructType
+        """The columns of the stage's function as they are declared, with those that `output` adds, in its order."""
+        from pyspark.sql.types import IntegerType
 
         added = (*(() if stage.per_wave and not is_keyed(stage) else (PARTITION,)), *self.group_columns(stage))
-        return reduce(lambda grown, name: grown.add(name, IntegerType()), added, StructType(schema.fields))
+        declared = as_declared(schema, stage.output.columns)
+        return reduce(lambda grown, name: grown.add(name, IntegerType()), added, declared)
 
     def call_again(self, stage: Stage, partition: int) -> Mapping[str, Sequence[StageCall]]:
         """The first two calls of every function that takes part in making this partition, both for this partition:

@@ -14,6 +14,8 @@ from stagehold.errors import InvalidArgument
 from stagehold.gates.judge import import_great_expectations, judge_together
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.declared_columns import refuse_nulls
+from stagehold.lake.measure import count_nulls
 from stagehold.lake.store.columns import is_reserved
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Attempt, AttemptState, Severity
@@ -108,12 +110,14 @@ def _tried(
         frames = FrameBuilder(spark, tasks.reading(pipeline, view.plan), Intermediates())
         started = time.monotonic()
         with frames.computing(stage), reporting_queries(stage, (partition,), Path(settings.project)):
-            frames.check(stage, partition)
+            schema = frames.check(stage, partition)
             frame = frames.output(stage, (partition,))
             kept = frame.drop(*filter(is_reserved, frame.columns)).persist()
+            nulls = count_nulls(kept, schema)
             count, shown = kept.count(), kept.limit(most).toArrow()
             seconds = time.monotonic() - started
             verdicts = _judged(kept, tasks.suite(stage, pipeline), partition)
+    refuse_nulls(stage, {partition: nulls})
     return StageTrial(tuple(shown.column_names), shown.to_pylist(), count, seconds, verdicts, tuple(along))
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from stagehold.code.code_problems import code_problems
 from stagehold.code.side_reads import side_reads
 from stagehold.errors import CodeUnusable, EarlierMissing
+from stagehold.lake.declared_columns import ColumnChange, column_changes
+from stagehold.lake.store.location import published_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.resume.decisions import BlockedDecision, ResumePlan
 from stagehold.run.planning.planning import IntervalView, RunRequest
@@ -47,6 +49,16 @@ def left_to_others(request: RunRequest, ledger: Ledger, settings: Settings) -> t
     view = IntervalView(request, ledger, settings)
     stages = [stage for stage in view.pipeline.stages if is_incremental(stage)]
     return tuple(line for stage in stages for line in view.sources.left_to_others(stage))
+
+
+def changed_columns(pipeline: Pipeline, settings: Settings) -> tuple[ColumnChange, ...]:
+    """What a run would change of published tables' columns, as far as stages declare theirs, or be refused for."""
+    tables = (stage for stage in pipeline.stages if stage.output.table is not None)
+    return tuple(
+        change
+        for stage in tables
+        for change in column_changes(stage, published_table(settings.lake_uri, str(stage.output.table)))
+    )
 
 
 def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import yaml
 
 from stagehold.code.project import find_module
+from stagehold.code.sql_columns import selected_columns
 from stagehold.code.sql_job import OF_THE_RUN, PARAMS, SUFFIX, WrittenStatement, names_of_markers, statements
 from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement
 from stagehold.model.keys.interval_key import ONCE, PRESETS
-from stagehold.spec.draft import Draft
+from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import StageForm, show, suggest
 from stagehold.spec.loading.edges import check_edges, check_state
 from stagehold.spec.loading.named_code import check_failures, check_notifiers, job_problem
@@ -27,6 +28,7 @@ from stagehold.spec.loading.source_checks import check_reads, check_source
 from stagehold.spec.loading.task_checks import check_airflow
 from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
 from stagehold.spec.settings.fields import written_name
+from stagehold.spec.settings.output_columns import NO_NAME, OUTPUT_TYPES, fit_name, is_fit_name
 from stagehold.spec.settings.run_settings import Effects
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem, plain_data
@@ -38,7 +40,7 @@ RESERVED = ("ctx", "source")  # parameters that every stage function may have
 OF_THE_FORMS = ("restore_from_stage", "restore", "allow_non_restored_state", "interval")
 OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
-STORED_ONLY = {"committer", "file_bytes"}  # options of an output
+STORED_ONLY = {"columns", "committer", "file_bytes"}  # options of an output
 PUBLISHED_ONLY = {"on_foreign_change", "on_waiver_end", "evolution"}
 SCHEDULES = (ONCE, *PRESETS)  # besides cron
 
@@ -63,6 +65,7 @@ def check(draft: Draft) -> Iterator[Problem]:
         yield from check_source(draft, name)
         yield from check_reads(draft, name)
         yield from _check_job(draft, name)
+        yield from _check_columns(draft, name)
         yield from _check_gate(draft, name)
         yield from _check_keeping(draft, name)
         yield from _check_spark(draft.stages[name].spark, ("stages", name))
@@ -139,9 +142,10 @@ def _check_stored_only(draft: Draft) -> Iterator[Problem]:
         if draft.types[name].stored or draft.is_broken(*path, "type"):
             continue
         for field in sorted(STORED_ONLY & stage.output.model_fields_set):
+            given = getattr(stage.output, field)
             yield Problem(
                 (*path, field),
-                str(getattr(stage.output, field)),
+                show(given) if isinstance(given, Mapping) else str(given),
                 "only where the type is blocking or blocking_persistent",
             )
 
@@ -160,6 +164,19 @@ def _check_published_only(draft: Draft) -> Iterator[Problem]:
                 getattr(stage.output, field),
                 "only where the type is blocking_persistent",
             )
+
+
+def _check_columns(draft: Draft, name: str) -> Iterator[Problem]:
+    """The declared columns of an output are all of its columns, so those that it is cut and found by are among them."""
+    columns, path = draft.stages[name].output.columns, ("stages", name, "output", "columns")
+    for column, form in columns.items():
+        if form.type is None and not draft.is_broken(*path, column, "type"):
+            yield Problem((*path, column), "a column without `type`", f"`type`: {OUTPUT_TYPES}")
+        elif not is_fit_name(column):
+            yield Problem((*path, column), show(column), f"{NO_NAME}, as {fit_name(column)}")
+    for column in key_of(draft.stages[name]) if columns and not draft.is_doubtful(*path) else ():
+        if column not in columns:
+            yield Problem(path, f"no {column}, which is in the stage's key", f"{column} among the columns")
 
 
 def _check_name(name: str) -> Iterator[Problem]:
@@ -278,6 +295,8 @@ def check_sql(draft: Draft, name: str, file: str, frames: Sequence[str] | None) 
         yield from _check_markers(path, file, text, (*draft.form.params, *stage.params))
         yield from _check_frames(path, file, text, frames or ())
         yield from _check_state(path, file, stage)
+        if draft.types[name].stored:
+            yield from _check_names(path, file, text)
 
 
 def _files(missing: Path) -> Iterator[Path]:
@@ -313,6 +332,17 @@ def _check_frames(path: FieldPath, file: str, text: str, frames: Sequence[str]) 
     unnamed = [] if is_dynamic(text) else [name for name in frames if name not in names_in(text)]
     if unnamed:
         yield Problem(path, f"{file}, which does not name {', '.join(unnamed)}", f"a query of {', '.join(frames)}")
+
+
+def _check_names(path: FieldPath, file: str, text: str) -> Iterator[Problem]:
+    """Columns of the output that no table can have, as far as the query shows what they are called."""
+    for written in statements(text)[-1:]:
+        for column in selected_columns(written.text):
+            called = column.expression if column.name is None else column.name
+            if column.name is None or not is_fit_name(column.name):
+                line = written.line + written.text[: column.start].count("\n")
+                given = f"a column called {show(called)} in {file}, line {line}"
+                yield Problem(path, given, f"a name that a table can have: `AS {fit_name(called)}`; {NO_NAME}")
 
 
 def _check_state(path: FieldPath, file: str, stage: StageForm) -> Iterator[Problem]:

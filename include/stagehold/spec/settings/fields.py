@@ -54,10 +54,15 @@ def _option_texts(given: Any) -> Any:
 
 def _column_type(given: object) -> str:
     """A type as Spark spells it, without spaces."""
-    text = str(given).replace(" ", "").lower() if isinstance(given, str) else ""
-    if text in PLAIN_TYPES or DECIMAL.fullmatch(text):
-        return text
+    if plain := plain_type(given):
+        return plain
     raise PydanticCustomError("column_type", COLUMN_TYPES)
+
+
+def plain_type(given: object) -> str | None:
+    """A type that is not made of others as Spark spells it; None for anything else."""
+    text = str(given).replace(" ", "").lower() if isinstance(given, str) else ""
+    return text if text in PLAIN_TYPES or DECIMAL.fullmatch(text) else None
 
 
 Count = Annotated[int, Field(strict=True, ge=1)]
