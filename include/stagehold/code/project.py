@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from stagehold.code.sql_job import SUFFIX, is_sql, tree_of
+from stagehold.code.sql_job import is_sql, text_in, tree_of, written_sql
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -45,8 +45,8 @@ def find_module(name: str, project: Path) -> Path | None:
 
 
 def _query_file(name: str, project: Path) -> Path | None:
-    """The file of SQL that a name is; none that lies outside of the project."""
-    path = Path(name)
+    """The file that a name of SQL is in; none that lies outside of the project."""
+    path = Path((text_in(name) or (name,))[0])
     found = not path.is_absolute() and ".." not in path.parts and project.joinpath(path).is_file()
     return project / path if found else None
 
@@ -59,14 +59,27 @@ def load_module(name: str, project: Path) -> Module | None:
     if path.is_dir():
         return Module(name, path / "__init__.py", ast.Module(body=[], type_ignores=[]))
     status = path.stat()
-    return Module(name, path, _parsed(path, status.st_mtime_ns, status.st_size))
+    query = name if is_sql(name) else None
+    return Module(name, path, _parsed(path, status.st_mtime_ns, status.st_size, query))
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: Path, changed: int, size: int) -> ast.Module:  # noqa: ARG001 - another file, if it was edited
-    if path.suffix == SUFFIX:
-        return tree_of(path.read_text(encoding="utf-8"))
+def _parsed(path: Path, changed: int, size: int, query: str | None) -> ast.Module:  # noqa: ARG001 - it was edited
+    if query is not None:
+        return tree_of(written_sql(path, query))
     return ast.parse(path.read_bytes(), str(path))
+
+
+def read_sql(module: str, project: Path) -> str:
+    """The text of a module of SQL, in the lines of its file.
+
+    :raises FileNotFoundError: there is no such file
+    :raises ValueError: the file cannot be read, or does not have it
+    """
+    path = find_module(module, project)
+    if path is None:
+        raise FileNotFoundError(module)
+    return written_sql(path, module)
 
 
 def functions(module: Module) -> Mapping[str, Function]:

@@ -1,7 +1,9 @@
-"""A job that is a file of SQL: `sql/clean.sql`, read as a module of Python whose one function runs its statements.
+"""A job that is SQL: a file, `sql/clean.sql`, or a text in a pipeline's file; read as a module of Python whose one
+function runs its statements.
 
 So whatever reads code of Python reads it, too: its key, its calls, what it reads beside its inputs, with the file's own
-lines.
+lines. The text of the stage `clean` in `include/pipelines/sales.yaml` is the module
+`include/pipelines/sales.yaml/clean.sql`.
 """
 
 from __future__ import annotations
@@ -9,8 +11,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from stagehold.code.sql_text import markers, tokens
 from stagehold.errors import InvalidInterval
@@ -20,6 +26,8 @@ WITH_TIMES = "a date such as 2026-11-20, or a moment of the pipeline's schedule"
 SUFFIX = ".sql"
 FUNCTION = "query"
 HERE = "./"  # the project's own folder
+OF_PIPELINES = ".yaml"
+BLOCKS = ("|", ">")  # of YAML
 PARAMS = "params."
 OF_THE_RUN = ("interval", "interval_start", "interval_end", "logical_date")  # fields of the context, and what they say
 
@@ -49,24 +57,72 @@ class WrittenStatement:
         return "\n" * (self.line - 1) + self.text
 
 
-def module_of(file: str) -> str:
-    """A file of SQL as a module. It has a slash in its name, which no module of Python has: `jobs.sql` is one."""
-    return file if "/" in file else f"{HERE}{file}"
+def is_text(sql: str) -> bool:
+    """Whether the `sql` of a stage is a text and no file: it has several words, and does not end as a file does."""
+    return len(sql.split()) > 1 and not (sql.strip().endswith(SUFFIX) and "\n" not in sql.strip())
 
 
-def job_of(file: str) -> str:
+def module_of(sql: str, stage: str = "", pipeline_file: str = "") -> str:
+    """A file or text of SQL as a module. It has a slash in its name, which no module of Python has: `jobs.sql` is one.
+
+    :param pipeline_file: the file with a text, below the project.
+    """
+    if is_text(sql):
+        return f"{HERE if '/' not in pipeline_file else ''}{pipeline_file}/{stage}{SUFFIX}"
+    return sql if "/" in sql else f"{HERE}{sql}"
+
+
+def job_of(sql: str, stage: str = "", pipeline_file: str = "") -> str:
     """What a stage's `sql` is as a job."""
-    return f"{module_of(file)}:{FUNCTION}"
+    return f"{module_of(sql, stage, pipeline_file)}:{FUNCTION}"
 
 
 def shown_job(job: str) -> str:
     """A job as its author calls it: a query by its file."""
     module, _, _ = job.partition(":")
-    return module.removeprefix(HERE) if is_sql(module) else job
+    file, stage = text_in(module) or (module, None)
+    if stage is not None:
+        return f"the sql of {stage} in {file.removeprefix(HERE)}"
+    return file.removeprefix(HERE) if is_sql(module) else job
 
 
 def is_sql(module: str) -> bool:
     return module.endswith(SUFFIX) and "/" in module
+
+
+def text_in(module: str) -> tuple[str, str] | None:
+    """The pipeline's file and the stage of a module that is a text in it; None for any other."""
+    file, _, stage = module.removesuffix(SUFFIX).rpartition("/")
+    return (file, stage) if is_sql(module) and file.endswith(OF_PIPELINES) else None
+
+
+def written_sql(path: Path, module: str) -> str:
+    """The SQL of a module, in the lines of the file at ``path``.
+
+    :raises ValueError: the file has no text for the stage, or cannot be read
+    """
+    found = text_in(module)
+    text = path.read_text(encoding="utf-8")
+    return _text_of_stage(text, found[1]) if found else text
+
+
+@lru_cache(maxsize=256)
+def _text_of_stage(text: str, stage: str) -> str:
+    """A text behind `|` begins in the line below, any other in its own; one that YAML folds has lines of its own."""
+    try:
+        node: yaml.Node | None = yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(f"no YAML: {error}") from error
+    for name in ("stages", stage, "sql"):
+        node = next((value for key, value in _fields(node) if key.value == name), None)
+    if not isinstance(node, yaml.ScalarNode):
+        raise ValueError(f"no `sql` of the stage {stage}")
+    above = "\n" * (node.start_mark.line + (node.style in BLOCKS))
+    return f"{above}{node.value}"
+
+
+def _fields(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    return iter(node.value) if isinstance(node, yaml.MappingNode) else iter(())
 
 
 def statements(text: str) -> tuple[WrittenStatement, ...]:
@@ -103,7 +159,7 @@ def bound_values(context: StageContext, text: str) -> dict[str, Any]:
 
 
 def tree_of(text: str) -> ast.Module:
-    """The module of Python that does what the file says. Its nodes stand on the first line, as the text does."""
+    """The module of Python that does what a text says, which begins in the first line of a file, as its nodes do."""
     looks = [f"ctx.{name}" for name in OF_THE_RUN if name in names_of_markers(text)]
     source = "\n".join(
         (
@@ -123,7 +179,7 @@ def tree_of(text: str) -> ast.Module:
     function = tree.body[-1]
     assert isinstance(function, ast.FunctionDef)
     function.end_lineno = text.count("\n") + 1
-    if comment := _comment(text.splitlines()):
+    if comment := _comment(text.strip().splitlines()):
         function.body.insert(0, ast.Expr(ast.Constant(comment), lineno=1, col_offset=0))
     return tree
 

@@ -23,10 +23,17 @@ class Draft:
     """``broken`` are fields that already have a problem: the form lacks them, and nothing is concluded from that."""
 
     form: PipelineForm
+    file: str
     data: Mapping[str, Any]
     broken: frozenset[FieldPath]
     project: Path
     suites: Path
+
+    @property
+    def file_of_project(self) -> str | None:
+        """The file as the project knows it; None for one that is elsewhere, and for a pipeline made in Python."""
+        file, project = Path(self.file).absolute(), self.project.absolute()
+        return file.relative_to(project).as_posix() if file.is_file() and file.is_relative_to(project) else None
 
     @property
     def stages(self) -> Mapping[str, StageForm]:

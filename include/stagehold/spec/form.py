@@ -26,9 +26,9 @@ class StageForm(StageSettings):
     Example: `job: jobs.sales:totals`"""
 
     sql: str | None = None
-    """A file of SQL below the project in place of a `job`: its last statement is the output. It finds its frames as
-    `source`, or by the names of its inputs, and `:interval`, `:interval_start`, `:interval_end` and `:params.NAME`
-    by a colon; see declare.md.
+    """SQL in place of a `job`: a file below the project, or the text itself, which has several words and does not end
+    in `.sql`. Its last statement is the output. It finds its frames as `source`, or by the names of its inputs, and
+    `:interval`, `:interval_start`, `:interval_end` and `:params.NAME` by a colon; see declare.md.
     Example: `sql: sql/clean.sql`"""
 
     source: SourceForm | None = None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import NamedTemporaryFile
-
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Window
@@ -27,8 +24,8 @@ ROW_WISE = {
     "names": lambda rows: rows.withColumnRenamed("id", "n").toDF("m").alias("rows"),
     "explode": lambda rows: rows.select(F.explode(F.array("id", F.lit(1))).alias("n")),
     "a query": lambda rows: rows.sparkSession.sql("SELECT id + 1 AS n FROM {rows} r WHERE r.id > 1", rows=rows),
-    "a file of SQL": lambda rows: of_file(rows, "SELECT id, '{x}' AS a FROM source WHERE id > 1"),
-    "a query of columns": lambda rows: of_file(rows.select("id"), "SELECT * FROM source").where("id > 2"),
+    "a file of SQL": lambda rows: of_query(rows, "SELECT id, '{x}' AS a FROM source WHERE id > 1"),
+    "a query of columns": lambda rows: of_query(rows.select("id"), "SELECT * FROM source").where("id > 2"),
 }
 NOT = {
     "window": lambda rows: rows.select(F.max("id").over(Window.partitionBy("id"))),
@@ -44,18 +41,15 @@ NOT = {
     "place": lambda rows: rows.withColumn("p", F.spark_partition_id()),
     "random": lambda rows: rows.withColumn("p", F.rand(1)),
     "python": lambda rows: rows.withColumn("p", F.udf(lambda n: n, LongType())("id")),
-    "a query that sorts": lambda rows: of_file(rows, "SELECT id FROM source ORDER BY id"),
-    "a query of a random number": lambda rows: of_file(rows, "SELECT id, rand() AS r FROM source"),
-    "a query that joins": lambda rows: of_file(rows, "SELECT a.id FROM source a JOIN source b USING (id)"),
-    "several statements": lambda rows: of_file(rows, "SET a = 1; SELECT id FROM source"),
+    "a query that sorts": lambda rows: of_query(rows, "SELECT id FROM source ORDER BY id"),
+    "a query of a random number": lambda rows: of_query(rows, "SELECT id, rand() AS r FROM source"),
+    "a query that joins": lambda rows: of_query(rows, "SELECT a.id FROM source a JOIN source b USING (id)"),
+    "several statements": lambda rows: of_query(rows, "SET a = 1; SELECT id FROM source"),
 }
 
 
-def of_file(rows, text):
-    with NamedTemporaryFile("w", suffix=".sql") as file:
-        file.write(text)
-        file.flush()
-        return query_function(Path(file.name))(StageContext("p", "s", "i", None, (0,), 0), source=rows)
+def of_query(rows, text):
+    return query_function(text)(StageContext("p", "s", "i", None, (0,), 0), source=rows)
 
 
 @pytest.mark.parametrize("case", ROW_WISE)

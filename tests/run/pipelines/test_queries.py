@@ -14,6 +14,7 @@ from tests.run.small_project import FILES, NUMBERS, ROWS, SmallProject, values_o
 from stagehold.errors import NotDeterministic, StageFailed, UndeclaredRead
 from stagehold.model.context import StageContext
 from stagehold.run.functions.stage_call import StageCaller
+from stagehold.spec.loading.loader import load_pipeline
 
 pytestmark = pytest.mark.spark
 
@@ -128,3 +129,49 @@ def test_what_is_wrong_is_told_with_its_line(project, text, error, told):
     with pytest.raises(error) as failed:
         project.run(pipeline, "first")
     assert re.search(told, str(failed.value).replace("\n", " ")), str(failed.value)
+
+
+IN_A_FILE = """\
+pipeline: inline
+wave: 100ms
+stages:
+  odd:
+    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 4}
+    output: {type: blocking}
+    sql: |
+      SELECT number
+      FROM source WHERE number % 2 = 1
+  halves:
+    inputs: {odd: forward}
+    sql: |
+      -- of odd numbers
+      CREATE TEMP VIEW few AS SELECT * FROM odd WHERE number < 50;
+
+      SELECT number
+      FROM few
+"""
+
+
+def run_text(project: SmallProject, text: str, run_id: str) -> dict[str, list[tuple[str, int]]]:
+    """Which run made how many rows of each partition."""
+    file = Path(project.settings.project) / "inline.yaml"
+    file.write_text(text)
+    pipeline = load_pipeline(file, project=file.parent, suites=file.parent)
+    found = project.run(pipeline, run_id)
+    return {stage: [(record.run_id, record.rows) for record in records] for stage, records in found.items()}
+
+
+def test_a_query_in_the_file_of_its_pipeline_is_computed_and_reused_as_one_in_a_file(project):
+    odd, halves = [("first", 12), ("first", 13)] * 2, [("first", 12), ("first", 13), ("first", 0), ("first", 0)]
+    assert run_text(project, IN_A_FILE, "first") == {"odd": odd, "halves": halves}
+    moved = IN_A_FILE.replace("SELECT number\n      FROM source", "SELECT  number -- n\n\n      FROM source")
+    assert run_text(project, f"# moved\n{moved}", "second") == {"odd": odd, "halves": halves}
+    found = run_text(project, IN_A_FILE.replace("< 50", "< 20"), "third")
+    assert found == {"odd": odd, "halves": [("third", rows) for rows in (10, 0, 0, 0)]}
+
+
+def test_what_spark_says_of_it_is_told_with_the_line_of_the_pipeline(project):
+    text = IN_A_FILE.replace("SELECT number\n      FROM few", "SELECT nmber\n      FROM few")
+    with pytest.raises(StageFailed, match="nmber") as failed:
+        run_text(project, text, "first")
+    assert failed.value.place == f"inline.yaml:{text.splitlines().index('      SELECT nmber') + 1}"

@@ -15,7 +15,7 @@ from airflow.configuration import conf
 from airflow.sdk import DAG
 
 from stagehold.code.project import functions, load_module
-from stagehold.code.sql_job import shown_job
+from stagehold.code.sql_job import shown_job, text_in
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.plan.split.regions import Region
 from stagehold.settings import Settings
@@ -65,7 +65,8 @@ def _sections(pipeline: Pipeline, project: Path) -> Iterator[str]:
         yield f"\n# {_shown(Path(pipeline.file), project)}\n"
         yield Path(pipeline.file).read_text(encoding="utf-8")
     for job in dict.fromkeys(stage.job for stage in pipeline.stages):
-        yield from _function(job, project)
+        if text_in(job.partition(":")[0]) is None:  # it is in the pipeline's file
+            yield from _function(job, project)
 
 
 def _function(job: str, project: Path) -> Iterator[str]:

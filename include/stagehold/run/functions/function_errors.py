@@ -198,9 +198,9 @@ def _function_place(stage: Stage, project: Path, error: Exception) -> str:
     """Where the stage's function begins; for a query, the line that Spark names."""
     module, _, name = stage.job.partition(":")
     found = load_module(module, project)
-    if is_sql(module):
-        line = IN_SQL.search(str(error))
-        return f"{shown_job(stage.job)}:{line['line']}" if line else shown_job(stage.job)
+    if is_sql(module) and found:
+        line, file = IN_SQL.search(str(error)), found.path.relative_to(project).as_posix()
+        return f"{file}:{line['line']}" if line else shown_job(stage.job)
     function = functions(found).get(name) if found else None
     if found is None or function is None:
         return stage.job

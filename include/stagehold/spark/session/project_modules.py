@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from stagehold.code.project import read_sql
 from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
 from stagehold.code.sql_job import is_sql
 from stagehold.spark.connect import take_active_session_from
@@ -59,7 +60,7 @@ def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
     """What ``module:function`` names, as its file was when the session's code was sent, or later."""
     module, _, name = job.partition(":")
     if is_sql(module):
-        return query_function(project / module)
+        return query_function(read_sql(module, project))
     if str(project) not in sys.path:
         sys.path.insert(0, str(project))
     function = getattr(importlib.import_module(module), name)

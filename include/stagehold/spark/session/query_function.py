@@ -1,9 +1,8 @@
-"""A file of SQL as the stage function that runs it."""
+"""A text of SQL as the stage function that runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stagehold.code.sql_job import bound_values, statements
@@ -14,11 +13,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def query_function(path: Path) -> Callable[..., DataFrame]:
-    """A function that runs the statements of ``path``. One query is made of its frames alone, as a function's frame is;
+def query_function(text: str) -> Callable[..., DataFrame]:
+    """A function that runs the statements of ``text``. One query is made of its frames alone, as a function's frame is;
     several find them as views, which are names and let each partition be called by itself.
     """
-    text = path.read_text(encoding="utf-8")
     *before, last = statements(text)
 
     @stage

@@ -201,10 +201,10 @@ def _texts(data: Any) -> Iterator[str]:
 def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
     form, misshapen = read_form(document)
     broken = (*document.problems, *misshapen)
-    draft = Draft(form, document.data, frozenset(problem.path for problem in broken), project, suites)
+    draft = Draft(form, document.file, document.data, frozenset(problem.path for problem in broken), project, suites)
     found = [*broken, *check(draft)]
     if not found:
-        return _resolved(draft, document.file)
+        return _resolved(draft)
     placed = {
         SpecProblem(document.line(problem.path), ".".join(problem.path) or "file", problem.given, problem.allowed): None
         for problem in found
@@ -212,12 +212,12 @@ def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
     raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))
 
 
-def _resolved(draft: Draft, file: str) -> Pipeline:
+def _resolved(draft: Draft) -> Pipeline:
     """The pipeline that a draft without problems says."""
     form = draft.form
     return Pipeline(
         name=form.pipeline or "",
-        file=file,
+        file=draft.file,
         stages=tuple(_stage(name, draft) for name in draft.order),
         failures=declared_failures(form.failures),
         on_failure=declared_notifiers(form.on_failure),
@@ -234,7 +234,7 @@ def _stage(name: str, draft: Draft) -> Stage:
         {
             **{field: getattr(stage, field) for field in StageSettings.model_fields},
             "name": name,
-            "job": stage.job or job_of(stage.sql or ""),
+            "job": stage.job or job_of(stage.sql or "", name, draft.file_of_project or ""),
             "source": None
             if stage.source is None
             else Source.model_validate(stage.source.model_dump(mode="json", exclude_unset=True)),

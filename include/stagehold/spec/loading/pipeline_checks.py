@@ -13,9 +13,18 @@ from typing import Any
 
 import yaml
 
-from stagehold.code.project import find_module
+from stagehold.code.project import find_module, read_sql
 from stagehold.code.sql_columns import selected_columns
-from stagehold.code.sql_job import OF_THE_RUN, PARAMS, SUFFIX, WrittenStatement, names_of_markers, statements
+from stagehold.code.sql_job import (
+    OF_THE_RUN,
+    PARAMS,
+    SUFFIX,
+    WrittenStatement,
+    is_text,
+    module_of,
+    names_of_markers,
+    statements,
+)
 from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement
 from stagehold.model.keys.interval_key import ONCE, PRESETS
 from stagehold.spec.draft import Draft, key_of
@@ -276,18 +285,23 @@ def _is_cron(text: str) -> bool:
 FILE = f"a file of SQL below the project, such as sql/clean{SUFFIX}"
 
 
-def check_sql(draft: Draft, name: str, file: str, frames: Sequence[str] | None) -> Iterator[Problem]:
+def check_sql(draft: Draft, name: str, sql: str, frames: Sequence[str] | None) -> Iterator[Problem]:
     """``frames`` are names of the frames that the stage passes; None while they are not known."""
-    path = ("stages", name, "sql")
-    if not file.endswith(SUFFIX) or Path(file).is_absolute() or ".." in Path(file).parts or ":" in file:
-        yield Problem(path, show(file), FILE)
+    path, file = ("stages", name, "sql"), draft.file_of_project if is_text(sql) else sql
+    if file is None:
+        yield Problem(path, show(sql), f"{FILE}; a query itself may stand in a pipeline's file below {draft.project}")
+        return
+    if not is_text(sql) and (
+        not file.endswith(SUFFIX) or Path(file).is_absolute() or ".." in Path(file).parts or ":" in file
+    ):
+        yield Problem(path, show(file), f"{FILE}, or a query, such as SELECT * FROM source")
         return
     try:
-        text = (draft.project / file).read_text(encoding="utf-8")
+        text = read_sql(module_of(sql, name, file), draft.project)
     except FileNotFoundError:
         there = sorted(found.relative_to(draft.project).as_posix() for found in _files(draft.project / file))
         yield Problem(path, f"{show(file)}, which is not there", f"{FILE}; there are {suggest(file, tuple(there))}")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         yield Problem(path, f"{show(file)}, which cannot be read ({error})", FILE)
     else:
         stage = draft.stages[name]
