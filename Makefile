@@ -27,7 +27,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz doors lock FORCE
+.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile doors lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -103,7 +103,7 @@ fuzz: setup ## make up RUNS stage functions, and TIMES as many sequences as the 
 	@STAGEHOLD_FUZZ_TIMES=$(TIMES) $(BIN)/python -m pytest -n 2 --timeout 0 -m "slow or spark" $$(grep -rl "^from tests.made_up " tests)
 
 hostile: setup ## read hostile specs, suites, manifests, parameters and settings: each has to be read or refused in words (RUNS=, SEED=)
-	@PYTHONPATH=include:. $(BIN)/python -m fuzz.hostile --cases $(or $(RUNS),1000) --seed $(or $(SEED),1)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.hostile --cases $(RUNS) --seed $(SEED)
 
 doors: setup ## put each wish through each door of a live Airflow, and compare what is computed (CELLS="--doors tab")
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.doors $(CELLS)

@@ -19,7 +19,7 @@ FieldPath = tuple[str, ...]
 Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAPPING = "a mapping of fields"
 MOST_NESTED = 1000
-MOST_VALUES = 200_000  # of a file, each alias counted with all that it stands for; 500 stages have some 15,000
+MOST_VALUES = 100_000  # of a file, each alias counted with all that it stands for; 500 stages have some 15,000
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # what no text can be stored or shown with
 
 
