@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -81,14 +82,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Target:
-    """A folder in which nothing may change but the file that is handed in."""
+    """A folder with a project, in which nothing may change but the file that is handed in."""
 
     folder: Path
 
     @staticmethod
     def make(folder: Path) -> Target:
-        (folder / "project" / "pipelines").mkdir(parents=True)
-        (folder / "project" / "suites").mkdir()
+        project = folder / "project"
+        (project / "pipelines").mkdir(parents=True)
+        shutil.copytree(SUITES, project / "suites")
+        shutil.copytree(LIBRARY.parent / "jobs", project / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
         return Target(folder)
 
     @property

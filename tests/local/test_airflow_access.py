@@ -98,7 +98,19 @@ def test_who_set_no_credentials_is_told_all_three_ways(settings: Settings, tmp_p
 
 
 @pytest.mark.parametrize(
-    "url", ["airflow.example", "ftp://a", "http://", "https://a?x=1", "https://ann:s3cret@a", "https://a#b", "://"]
+    "url",
+    [
+        "airflow.example",
+        "ftp://a",
+        "http://",
+        "https://a?x=1",
+        "https://ann:s3cret@a",
+        "https://a#b",
+        "://",
+        "http://[",
+        "http://a:x",
+        "http://a:99999",
+    ],
 )
 def test_an_address_that_is_none_is_refused_without_a_password(settings: Settings, url: str) -> None:
     with pytest.raises(InvalidSetting, match="STAGEHOLD_AIRFLOW_URL") as refused:

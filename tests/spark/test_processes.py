@@ -10,11 +10,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from stagehold.settings import Settings
 from stagehold.spark.processes import (
     ProcessIdentity,
+    foreign_environment,
     identify,
     is_java,
     own_process,
+    python_environment,
     session_members,
     start_process,
     stop_session,
@@ -171,3 +174,14 @@ def test_what_was_freed_is_given_back_and_seen_in_what_the_process_has():
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     before, after = map(int, answer.stdout.split())
     assert before - after > 100_000_000
+
+
+def test_the_spark_server_is_given_nothing_that_lets_its_functions_into_airflow_or_the_ledger(monkeypatch):
+    for name in ("AIRFLOW_TOKEN", "LEDGER"):
+        monkeypatch.setenv(f"STAGEHOLD_{name}", "s3cret")
+    settings = Settings(
+        home="/h", airflow_password="s3cret", admin_password="s3cret", airflow_credentials="s3cret", ledger="s3cret"
+    )
+    assert "s3cret" not in foreign_environment(settings).values()
+    assert foreign_environment(settings)["STAGEHOLD_HOME"] == "/h"
+    assert python_environment(settings)["STAGEHOLD_AIRFLOW_PASSWORD"] == "s3cret"

@@ -89,7 +89,8 @@ def load_suite(path: Path, project: Path) -> Suite:
 
 
 def _suite(document: Document, modules: tuple[str, ...], code: str) -> Suite:
-    problems = [*document.problems, *(_problems(document, modules) if document.data else ())]
+    is_read = bool(document.data) or not document.problems  # what cannot be read has no fields that could be wrong
+    problems = [*document.problems, *(_problems(document, modules) if is_read else ())]
     if problems:
         raise InvalidSpec(document.file, [_located(document, problem) for problem in problems])
     data = document.data

@@ -96,22 +96,32 @@ def _is_up(settings: Settings) -> bool:
 
 
 def _set(url: str, settings: Settings) -> AirflowAccess:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidSetting(URL, _without_password(url), "http://HOST:PORT or https://HOST, with a path if it has one")
-    if parts.username:
-        raise InvalidSetting(URL, _without_password(url), f"an address without a user; {LOGIN} name one")
+    host = _host_of(url)
     if settings.airflow_token:
         return AirflowAccess(url, elsewhere=True, token=settings.airflow_token)
     user, password = settings.airflow_user, settings.airflow_password
     if not password:
-        user, password = _of_file(parts.hostname, user, settings)
+        user, password = _of_file(host, user, settings)
     if not password:
         change = f"Set {TOKEN}, or {LOGIN}, or name a file of credentials in {FILE}."
         raise AirflowMisconfigured(url, "there are no credentials for it", change)
     if user == TOKEN_USER:
         return AirflowAccess(url, elsewhere=True, token=password)
     return AirflowAccess(url, elsewhere=True, user=user or USER, password=password)
+
+
+def _host_of(url: str) -> str:
+    """:raises InvalidSetting: the text is no address of a server, or has more in it than that."""
+    try:
+        parts = urlsplit(url)
+        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # brackets, or a port that is no number
+        well = False
+    if not well or parts.query or parts.fragment:
+        raise InvalidSetting(URL, _without_password(url), "http://HOST:PORT or https://HOST, with a path if it has one")
+    if parts.username is not None:
+        raise InvalidSetting(URL, _without_password(url), f"an address without a user; {LOGIN} name one")
+    return str(parts.hostname)
 
 
 def _of_file(host: str, user: str, settings: Settings) -> tuple[str, str]:

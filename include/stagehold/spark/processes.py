@@ -196,6 +196,12 @@ def _kill(pid: int) -> None:
         return
 
 
+OUR_CREDENTIALS = frozenset(
+    f"STAGEHOLD_{name}"
+    for name in ("ADMIN_PASSWORD", "AIRFLOW_CREDENTIALS", "AIRFLOW_PASSWORD", "AIRFLOW_TOKEN", "LEDGER")
+)
+
+
 def python_environment(settings: Settings) -> Mapping[str, str]:
     """This process's environment, with ``settings`` spelled out and the library and the project on the Python path."""
     paths = (*_own_paths(settings), *_inherited_paths())
@@ -203,9 +209,12 @@ def python_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def foreign_environment(settings: Settings) -> Mapping[str, str]:
-    """The environment for Spark's server, which must not find our code: its workers are sent whatever they import."""
+    """The environment for Spark's server, which must not find our code: its workers are sent whatever they import. Nor
+    do they find what would let their functions into Airflow or the ledger, which Spark has no need of.
+    """
     paths = [path for path in _inherited_paths() if path not in _own_paths(settings)]
-    return {**os.environ, **settings.environment, "PYTHONPATH": os.pathsep.join(paths)}
+    known = {**os.environ, **settings.environment, "PYTHONPATH": os.pathsep.join(paths)}
+    return {name: text for name, text in known.items() if name not in OUR_CREDENTIALS}
 
 
 def _own_paths(settings: Settings) -> tuple[str, str]:

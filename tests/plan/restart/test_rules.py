@@ -27,6 +27,7 @@ from stagehold.errors import (
     ProcessTerminated,
     RestartRefused,
     SessionClosed,
+    SparkMisconfigured,
     SparkUnavailable,
     StageFailed,
 )
@@ -188,6 +189,7 @@ TABLE = [
     (ProcessTerminated("orders"), "terminated", ENVIRONMENT),
     (CallStalled("ExecutePlan", 600, "dumps/x"), "stalled", ENVIRONMENT),
     (SparkUnavailable("nobody answers"), "spark_gone", ENVIRONMENT),
+    (SparkMisconfigured("spark:15002", "it does not accept the token", "Set it."), "terminal", TERMINAL),
     (SessionClosed("INVALID_HANDLE.SESSION_CLOSED"), "spark_gone", ENVIRONMENT),
     (
         UnknownException(
