@@ -4,6 +4,7 @@ pyarrow writes the files, so that commits can be tested in milliseconds.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.fs
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
 from stagehold.lake.commit.committed_waves import Landed
-from stagehold.lake.commit.delta_log import storage_options
+from stagehold.lake.commit.delta_log import create_table, open_table
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.store.files import files_at
@@ -71,9 +71,7 @@ class PaperTable:
         fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in columns.items()]
         partitioning = ["_partition"] if self.location.interval is None else ["_interval", "_partition"]
         schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
-        DeltaTable.create(
-            self.location.uri, schema, partition_by=partitioning, storage_options=storage_options(self.location.uri)
-        )
+        create_table(self.location.uri, schema, partitioning, {})
         return self
 
     def next_epoch(self) -> PaperTable:
@@ -116,7 +114,7 @@ class PaperTable:
         return sorted((row.get("_interval", INTERVAL), row["_partition"], row["name"], row["amount"]) for row in rows)
 
     def handle(self) -> DeltaTable:
-        return DeltaTable(self.location.uri, storage_options=storage_options(self.location.uri))
+        return open_table(self.location.uri)
 
     @property
     def version(self) -> int:
@@ -148,11 +146,11 @@ def write_file(uri: str, attempt_id: str, wave: int, partition: int, rows: Rows)
     if not rows:
         return ()
     path = f"_data/{attempt_id}/{wave}/_partition={partition}/part-0.parquet"
-    filesystem, folder = pa.fs.FileSystem.from_uri(uri)
-    filesystem.create_dir(f"{folder}/{path.rpartition('/')[0]}")
     table = pa.table({"name": [name for name, _ in rows], "amount": [amount for _, amount in rows]})
-    pq.write_table(table.replace_schema_metadata({SPARK_SCHEMA: SCHEMA}), f"{folder}/{path}", filesystem=filesystem)
-    return (DataFile(path, files_at(uri).sizes(f"_data/{attempt_id}/{wave}")[path], len(rows)),)
+    content = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({SPARK_SCHEMA: SCHEMA}), content)
+    assert files_at(uri).create(path, content.getvalue())
+    return (DataFile(path, len(content.getvalue()), len(rows)),)
 
 
 def records(location: TableLocation, landed: Landed) -> list[PartitionRecord]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import TableSchemaConflict
-from stagehold.lake.commit.delta_log import schema_fields, storage_options, table_exists
+from stagehold.lake.commit.delta_log import create_table, schema_fields, table_exists
 from stagehold.lake.commit.tokens import (
     RetryReason,
     by_delta_rs,
@@ -71,18 +71,11 @@ def ensure_table(
 
 def _create(location: TableLocation, wanted: Schema) -> None:
     """Make an empty table, unless another attempt has just made it."""
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     try:
         with naming_table(location.uri):
-            DeltaTable.create(
-                location.uri,
-                wanted,
-                partition_by=partition_columns(location),
-                configuration=PROPERTIES,
-                storage_options=storage_options(location.uri),
-            )
+            create_table(location.uri, wanted, partition_columns(location), PROPERTIES)
     except DeltaError:
         if not table_exists(location.uri):
             raise

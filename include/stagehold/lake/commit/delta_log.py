@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from stagehold.lake.store.files import files_at
+from stagehold.lake.store.files import files_at, mounted_at
 from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.model.records import DataFile
 
@@ -75,7 +75,25 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
     """A handle that sees the table as it is now, or as it was at ``version``; it does not follow later commits."""
     from deltalake import DeltaTable
 
+    if lake := mounted_at(uri):
+        return lake.open_table(uri, version)
     return DeltaTable(uri, version=version, storage_options=storage_options(uri))
+
+
+def create_table(uri: str, schema: Schema, partition_by: Sequence[str], configuration: Mapping[str, str]) -> None:
+    """Make an empty table.
+
+    :raises DeltaError: somebody else has made one.
+    """
+    from deltalake import DeltaTable
+
+    if lake := mounted_at(uri):
+        return lake.create_table(uri, schema, partition_by, configuration)
+    options = storage_options(uri)
+    DeltaTable.create(
+        uri, schema, partition_by=[*partition_by], configuration={**configuration}, storage_options=options
+    )
+    return None
 
 
 def schema_fields(schema: Schema) -> dict[str, Any]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 from stagehold.lake.store.location import OBJECT_STORE
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, Schema
 
 KEYS_PER_DELETE = 1000  # S3's limit
 CREATE_TRIES = 10  # S3 refuses one of two requests for the same object at the same moment, even if the other one fails
@@ -242,8 +245,38 @@ class ObjectFiles:
                 raise OSError(f"{OBJECT_STORE}{self._bucket}/{error['Key']} cannot be deleted: {error['Message']}")
 
 
+class MountedLake(Protocol):
+    """A lake that is no folder and no bucket, as one in memory: it has its own files and tables."""
+
+    def files_at(self, uri: str) -> Files: ...
+    def open_table(self, uri: str, version: int | None) -> DeltaTable: ...
+    def create_table(
+        self, uri: str, schema: Schema, partition_by: Sequence[str], configuration: Mapping[str, str]
+    ) -> None: ...
+
+
+_MOUNTED: dict[str, MountedLake] = {}
+
+
+@contextmanager
+def mounted(lake: MountedLake, uri: str) -> Iterator[None]:
+    """Have a lake below ``uri`` for all of this process until the block ends."""
+    _MOUNTED[uri] = lake
+    try:
+        yield
+    finally:
+        del _MOUNTED[uri]
+
+
+def mounted_at(uri: str) -> MountedLake | None:
+    """The mounted lake that ``uri`` is in."""
+    return next((lake for beginning, lake in _MOUNTED.items() if uri.startswith(beginning)), None)
+
+
 def files_at(uri: str) -> Files:
     """Files below ``uri``."""
+    if lake := mounted_at(uri):
+        return lake.files_at(uri)
     return ObjectFiles(uri) if uri.startswith(OBJECT_STORE) else FolderFiles(uri)
 
 

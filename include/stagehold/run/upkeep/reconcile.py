@@ -27,6 +27,7 @@ from stagehold.lake.commit.log_tokens import tokens_of
 from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import cell_prefix, table_location, tables_of
+from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Cell, Fact, PartitionRecord, Run
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.region_tables import as_record, verdicts_beside
@@ -208,13 +209,20 @@ def reconcile(pipelines: Iterable[Pipeline], settings: Settings, *, dry_run: boo
     knows to be old is fenced by it, as they were in the lake before.
     """
     with open_ledger(settings) as ledger:
-        known, epochs = ledger.facts.all(), ledger.facts.epochs()
-        compared = Comparison(known, epochs, gather(known, pipelines, settings))
-        if not dry_run:
-            _chronicle((*compared.unchronicled, *compared.adopted), settings.lake_uri)
-            ledger.facts.mend(lambda facts: missing_in_ledger(facts, compared.evidence.knowledge))
-            ledger.facts.raise_epochs(compared.epochs_behind)
-        return tuple(compared.disagreements())
+        return reconcile_ledger(ledger, pipelines, settings, dry_run=dry_run)
+
+
+def reconcile_ledger(
+    ledger: Ledger, pipelines: Iterable[Pipeline], settings: Settings, *, dry_run: bool
+) -> Sequence[Disagreement]:
+    """`reconcile`, with a ledger that is open."""
+    known, epochs = ledger.facts.all(), ledger.facts.epochs()
+    compared = Comparison(known, epochs, gather(known, pipelines, settings))
+    if not dry_run:
+        _chronicle((*compared.unchronicled, *compared.adopted), settings.lake_uri)
+        ledger.facts.mend(lambda facts: missing_in_ledger(facts, compared.evidence.knowledge))
+        ledger.facts.raise_epochs(compared.epochs_behind)
+    return tuple(compared.disagreements())
 
 
 def _chronicle(facts: Sequence[Fact], lake_uri: str) -> None:
