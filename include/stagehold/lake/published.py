@@ -89,8 +89,10 @@ def files_of_snapshot(uri: str) -> Paths:
     return frozenset(map(unquote, files.column("path").to_pylist()))
 
 
-def holds_interval(uri: str, interval: str) -> bool:
-    """Whether the current snapshot points to files of an interval, whoever added them."""
+def shows_rows(uri: str, interval: str | None) -> bool:
+    """Whether the current snapshot points to files of an interval, whoever added them; None for a table that has no
+    other interval.
+    """
     return table_exists(uri) and any(partition.get(INTERVAL) == interval for partition in open_table(uri).partitions())
 
 

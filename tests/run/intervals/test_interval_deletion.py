@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import time
+from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from tests.run.clearing.nights import PIPELINE, STAGES, Nights
 
 from stagehold.errors import Fenced, LeaseHeld, UnknownName
+from stagehold.lake.commit.delta_log import table_exists
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
+from stagehold.lake.published import shows_rows
 from stagehold.lake.store.location import table_location
+from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import IntervalState, PartitionState
+from stagehold.run.clearing.interval_garbage import READERS_TIME
 from stagehold.run.faults import ClearingPoint, Point
 from stagehold.run.intervals.interval_deletion import DELETED, IntervalDeletion
 from stagehold.run.intervals.interval_standings import known_intervals
@@ -30,6 +38,19 @@ def nights(tmp_path):
     for day in (DAY, NEXT):
         nights.run(day)
     return nights
+
+
+def next_wave_of(record: PartitionRecord) -> WaveCommit:
+    """What the attempt that made a partition commits next: the same once more."""
+    return WaveCommit(
+        run_id="r",
+        stage=record.cell.stage,
+        attempt_id=record.attempt_id,
+        epoch=record.epoch,
+        wave=record.wave + 1,
+        partitions=(CommittedPartition.of(record),),
+        cut_into=3,
+    )
 
 
 def deletion(nights: Nights, day: str = DAY) -> IntervalDeletion:
@@ -99,17 +120,17 @@ def test_nothing_goes_while_somebody_works_on_it(nights):
 
 
 @pytest.mark.parametrize(
-    ("half_way", "taken_out"),
+    ("half_way", "of", "taken_out"),
     [
-        (Point.BEFORE_PUBLISH, False),
-        (Point.AFTER_PUBLISH, True),
-        (Point.AFTER_RECORD, True),
-        (ClearingPoint.TAKEN_OUT, True),
+        (Point.BEFORE_PUBLISH, "prints", False),
+        (Point.AFTER_PUBLISH, "prints", True),
+        (Point.AFTER_RECORD, "prints", True),
+        (ClearingPoint.TAKEN_OUT, PIPELINE, True),
     ],
 )
-def test_whoever_dies_half_way_leaves_what_can_be_repeated_or_run_again(nights, monkeypatch, half_way, taken_out):
-    def dies(self: object, point: object, *_: object) -> None:
-        if point is half_way:
+def test_whoever_dies_half_way_leaves_what_can_be_repeated_or_run_again(nights, monkeypatch, half_way, of, taken_out):
+    def dies(self: object, point: object, name: str, *_: object) -> None:
+        if (point, name) == (half_way, of):
             raise KeyboardInterrupt
 
     place = nights.workplace
@@ -133,19 +154,32 @@ def test_whoever_dies_half_way_leaves_what_can_be_repeated_or_run_again(nights, 
 def test_an_attempt_that_slept_through_it_cannot_bring_rows_back(nights):
     record = nights.records(DAY, "prints")[0]
     place = table_location(nights.settings.lake_uri, PIPELINE, nights.pipeline.stage("prints"), DAY)
-    zombie = WaveCommit(
-        run_id="r",
-        stage=nights.pipeline.stage("prints").id,
-        attempt_id=record.attempt_id,
-        epoch=record.epoch,
-        wave=record.wave + 1,
-        partitions=(CommittedPartition.of(record),),
-        cut_into=3,
-    )
+    zombie = next_wave_of(record)
     deletion(nights).carry_out()
     with pytest.raises(Fenced):
         StagedCommitter().publish(place, zombie)
     assert nights.published(DAY) == []
+
+
+def test_a_log_stays_while_somebody_may_sleep_in_the_middle_of_a_commit_and_goes_a_day_later(nights):
+    """Who deletes may have slept, too, and a log has the same names as the one before it."""
+    record = nights.records(DAY, "drafts")[0]
+    place = table_location(nights.settings.lake_uri, PIPELINE, nights.pipeline.stage("drafts"), DAY)
+    asleep = DeltaTable(place.uri)
+    deletion(nights).carry_out()
+    assert shows_rows(place.uri, None) is False
+    zombie = next_wave_of(record)
+    with pytest.raises(CommitFailedError):
+        StagedCommitter().replace_partitions(asleep, place, zombie, [])
+    with pytest.raises(Fenced):
+        StagedCommitter().publish(place, zombie)
+    nights.collect()
+    assert table_exists(place.uri)
+    long_ago = time.time() - READERS_TIME.total_seconds() - 60
+    for file in Path(place.uri, "_delta_log").iterdir():
+        os.utime(file, (long_ago, long_ago))
+    nights.collect()
+    assert not Path(place.uri).exists()
 
 
 def test_intervals_are_listed_with_what_is_there_of_them(nights):

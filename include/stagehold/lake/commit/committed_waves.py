@@ -51,7 +51,7 @@ def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Land
     seen: set[int] = set()
     live: list[Landed] = []
     for version, commit, entry in _commits(location, limit):
-        newest = _unseen(_with_files(commit, entry), seen)
+        newest = _unseen(commit, entry, seen)
         if newest.partitions or newest.retracted:
             live.insert(0, Landed(version, newest))
     return tuple(live)
@@ -65,17 +65,21 @@ def committed_intervals(uri: str, prefix: str) -> Mapping[str, tuple[Landed, ...
         found = from_any_cell(entry.user_metadata, prefix)
         if found:
             interval, commit = found
-            newest = _unseen(_with_files(commit, entry), seen[interval])
+            newest = _unseen(commit, entry, seen[interval])
             if newest.partitions:
                 live[interval].insert(0, Landed(entry.version, newest))
     return {interval: tuple(waves) for interval, waves in live.items()}
 
 
-def _unseen(commit: WaveCommit, seen: set[int]) -> WaveCommit:
-    """The commit with those of its partitions that no newer one has; from now on they count as ``seen``."""
-    newest = tuple(partition for partition in commit.partitions if partition.partition not in seen)
+def _unseen(commit: WaveCommit, entry: LogEntry, seen: set[int]) -> WaveCommit:
+    """The commit with those of its partitions that no newer one has. From now on they count as ``seen``, and so do
+    partitions that it took out without naming them, as when an interval is deleted.
+    """
+    whole = _with_files(commit, entry)
+    newest = tuple(partition for partition in whole.partitions if partition.partition not in seen)
     retracted = tuple(partition for partition in commit.retracted if partition not in seen)
-    seen.update((*(partition.partition for partition in newest), *retracted))
+    taken_out = (int(file.partition[PARTITION] or 0) for file in entry.removed if PARTITION in file.partition)
+    seen.update((*(partition.partition for partition in newest), *retracted, *taken_out))
     return replace(commit, partitions=newest, retracted=retracted)
 
 

@@ -11,6 +11,7 @@ from stagehold.lake.available import present_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
+from stagehold.lake.commit.delta_log import LOG_FOLDER
 from stagehold.lake.published import files_of_snapshot
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.leases import Heartbeat
@@ -239,10 +240,17 @@ def _find_garbage(place: ClearedInterval, stage: Stage, pins: Pins, limits: AgeL
     present = present_files(uri, paths)
     older_than = limits.own if stage.output.table is None else limits.published
     needed = pinned if stage.output.table is None else pinned | files_of_snapshot(uri)
-    whole = stage.output.table is None and _nothing_left(history, pinned)
+    whole = stage.output.table is None and _nothing_left(history, pinned) and _is_quiet(uri, limits.published)
     files = garbage(history, present, needed, older_than)
     worth_it = files or (whole and files_at(uri).facts(""))
     return StageGarbage(place, stage, files, whole) if worth_it else None
+
+
+def _is_quiet(uri: str, since: datetime) -> bool:
+    """Whether nobody has committed to a table since then. Names in a log are given again, other than those of data. So
+    who deletes a log that is in use, having slept longer than its lease, takes it from whoever has begun again.
+    """
+    return all(file.modified < since for file in files_at(uri).facts(LOG_FOLDER).values())
 
 
 def superseded_left(place: ClearedInterval, stage: Stage) -> bool:
@@ -255,8 +263,8 @@ def superseded_left(place: ClearedInterval, stage: Stage) -> bool:
 
 
 def _nothing_left(history: Sequence[PartitionRecord], pinned: frozenset[str]) -> bool:
-    """Whether a table that a stage owns has only released data. Its log is deleted with it: the ledger remembers
-    epochs, and so does the chronicle.
+    """Whether a table that a stage owns has only released data. Its log may go, too: the ledger remembers epochs, as
+    does the chronicle.
     """
     newest = {record.partition: record for record in history}
     named = (file.path for record in history for file in record.all_files)

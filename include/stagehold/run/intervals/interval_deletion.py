@@ -15,7 +15,7 @@ from stagehold.lake.available import present_files
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
-from stagehold.lake.published import holds_interval
+from stagehold.lake.published import shows_rows
 from stagehold.lake.quarantine import quarantine_uri, take_out_quarantined
 from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.ledger.leases import Heartbeat
@@ -110,40 +110,51 @@ class IntervalDeletion:
         with place.held(names) as hearts:
             self._refuse_pinned()
             dropped = IntervalCheckpoints(place).drop_all()
-            for region in stage_regions(place.pipeline):
-                self._take_out(region, hearts)
+            regions = stage_regions(place.pipeline)
+            for region in regions:
+                self._fence(region, hearts)
+                self._take_out(region, hearts, own=False)
+                self._take_out_quarantined(region)
             place.workplace.faults.reach(ClearingPoint.TAKEN_OUT, place.pipeline.name)
             self._record(hearts)
+            for region in regions:  # now, since who comes after a crash before that reuses what is on record
+                self._take_out(region, hearts, own=True)
             return (*dropped, *delete_garbage(place, names, hearts, AgeLimits(datetime.now(UTC))))
 
     def _refuse_pinned(self) -> None:
         if pin := self.place.pin:
             raise IntervalPinned(pin.pipeline, pin.interval, str(pin))
 
-    def _take_out(self, region: Region, hearts: Mapping[str, Heartbeat]) -> None:
-        """Attempts that still think that the region is theirs are kept out of each table first."""
+    def _fence(self, region: Region, hearts: Mapping[str, Heartbeat]) -> None:
+        """Keep out attempts that still think that the region is theirs."""
         tables = RegionTables(self.place.task(region), self.place.workplace)
-        for stage in map(self.place.pipeline.stage, region.stages):
-            if not stage.output.may_have_table:
-                continue
-            heart, location = hearts[stage.name], tables.location(stage.name)
-            heart.check()
-            claim = Claim(heart.lease.epoch, f"{self.place.request.run_id}/{region.name}")
-            committer = StagedCommitter()
-            committer.fence(location, claim, tables.rivals(stage.name))
-            if stage.output.table is None:
-                continue
-            if holds_interval(location.uri, self.place.request.interval):
-                what = Publication(stage.name, location, WAVE, self._nothing(stage, claim))
-                publish(what, lambda _: (), committer, heart, self.place.workplace)
-        self._take_out_quarantined(region)
+        for stage in self._stages_of(region):
+            hearts[stage.name].check()
+            StagedCommitter().fence(tables.location(stage.name), self._claim(stage, hearts), tables.rivals(stage.name))
+
+    def _take_out(self, region: Region, hearts: Mapping[str, Heartbeat], *, own: bool) -> None:
+        """Take the rows out of tables that stages own, or of published ones."""
+        tables = RegionTables(self.place.task(region), self.place.workplace)
+        for stage in self._stages_of(region):
+            location = tables.location(stage.name)
+            if (stage.output.table is None) == own and shows_rows(location.uri, location.interval):
+                hearts[stage.name].check()
+                nothing = self._nothing(stage, self._claim(stage, hearts))
+                what = Publication(stage.name, location, WAVE, nothing)
+                publish(what, lambda _: (), StagedCommitter(), hearts[stage.name], self.place.workplace)
+
+    def _stages_of(self, region: Region) -> Iterator[Stage]:
+        return (stage for stage in self.place.stages if stage.name in region.stages)
+
+    def _claim(self, stage: Stage, hearts: Mapping[str, Heartbeat]) -> Claim:
+        lease = hearts[stage.name].lease
+        return Claim(lease.epoch, f"{self.place.request.run_id}/{lease.name.rpartition('/')[2]}")
 
     def _take_out_quarantined(self, region: Region) -> None:
         lake = self.place.workplace.settings.lake_uri
-        for stage in map(self.place.pipeline.stage, region.stages):
-            if stage.output.may_have_table:
-                uri = quarantine_uri(lake, self.place.pipeline.name, stage)
-                take_out_quarantined(uri, self.place.request.interval)
+        for stage in self._stages_of(region):
+            uri = quarantine_uri(lake, self.place.pipeline.name, stage)
+            take_out_quarantined(uri, self.place.request.interval)
 
     def _nothing(self, stage: Stage, claim: Claim) -> WaveCommit:
         """A wave after which the stage has no partitions; the ledger is told when all tables have lost theirs."""
