@@ -7,6 +7,7 @@ SCALE ?= 0.05
 RUNS ?= 50
 SEED ?= 1
 TIMES ?= 20
+TIME ?= 600
 TURN ?= commit
 
 BIN := $(VENV)/bin
@@ -27,7 +28,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile doors lock FORCE
+.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile simulate doors lock FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -104,6 +105,10 @@ fuzz: setup ## make up RUNS stage functions, and TIMES as many sequences as the 
 
 hostile: setup ## read hostile specs, suites, manifests, parameters and settings: each has to be read or refused in words (RUNS=, SEED=)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.hostile --cases $(RUNS) --seed $(SEED)
+
+simulate: setup ## play histories of the protocol for TIME seconds, and all interleavings of a small world for as long (TIME=600)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.simulator --seconds $(TIME)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.simulator --small --seconds $(TIME)
 
 doors: setup ## put each wish through each door of a live Airflow, and compare what is computed (CELLS="--doors tab")
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.doors $(CELLS)

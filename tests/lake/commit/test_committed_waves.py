@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties
 from deltalake.exceptions import CommitFailedError
+from fuzz.simulator.simulated_lake import SimulatedLake
 from tests.lake.paper_table import INTERVAL, InterruptedCommitter, PaperTable
 
 from stagehold.errors import CommitContested, Fenced, StageContractBroken
 from stagehold.lake.commit.committed_waves import FEW, committed
 from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.tokens import partition_columns
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
+from stagehold.lake.store.files import mounted
 from stagehold.lake.store.location import TableLocation
 
 A, B, C = ("a", 1), ("b", 2), ("c", 3)
@@ -37,7 +41,8 @@ def publish(location: TableLocation, wave: WaveCommit) -> int:
     return StagedCommitter().publish(location, wave).version
 
 
-PLACES = ("folder", pytest.param("s3", marks=pytest.mark.slow))  # moto answers slowly
+PLACES = ("folder", "memory", pytest.param("s3", marks=pytest.mark.slow))  # moto answers slowly
+LAKES = {"folder": "tmp_path", "memory": "lake_in_memory", "s3": "s3_lake"}
 
 
 @pytest.fixture(params=PLACES)
@@ -45,12 +50,20 @@ def place(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture
+def lake_in_memory() -> Iterator[str]:
+    """The lake of the simulator, which has to be like others."""
+    lake = SimulatedLake()
+    with mounted(lake, lake.uri):
+        yield lake.uri
+
+
 @pytest.fixture(params=(PaperTable.own, PaperTable.published), ids=("own", "published"))
 def table(request: pytest.FixtureRequest, place: str) -> PaperTable:
     """Every rule holds for a stage's own table and for one interval's share of a published one,
     wherever the lake is.
     """
-    lake = request.getfixturevalue("s3_lake" if place == "s3" else "tmp_path")
+    lake = request.getfixturevalue(LAKES[place])
     made: PaperTable = request.param(str(lake))
     return made
 
@@ -102,11 +115,21 @@ def test_a_wave_of_nothing_but_empty_partitions_is_a_commit_too(table):
     assert (version, [partition.partition for partition in wave.partitions]) == (1, [0, 1])
 
 
+@pytest.mark.parametrize("place", ["folder"], indirect=True)  # who reads them does not read what is in memory
 def test_files_in_the_log_have_statistics(table):
     table.publish({0: [A, B]})
     (add,) = pa.table(table.handle().get_add_actions(flatten=True)).to_pylist()
     assert (add["num_records"], add["null_count.amount"], add["min.amount"], add["max.amount"]) == (2, 0, 1, 2)
     assert (add["min.name"], add["max.name"]) == ("a", "b")
+
+
+def test_what_a_deletion_took_out_counts_as_committed_no_more(table):
+    table.publish({0: [A], 1: [B]})
+    deletion = replace(table, cut_into=0, epoch=2)
+    deletion.publish({})
+    assert (seen(table), committed(table.location)) == ([], ())
+    table.next_epoch().next_epoch().publish({1: [C]})
+    assert [commit.epoch for _, commit in committed(table.location)] == [3]
 
 
 def test_files_outside_the_partitions_that_a_wave_replaces_are_refused(table):
@@ -315,6 +338,6 @@ def test_commits_of_others_are_passed_over(table, metadata):
     table.publish({0: [A]})
     handle = table.handle()
     properties = CommitProperties(custom_metadata={"userMetadata": metadata} if metadata else None)
-    columns = handle.metadata().partition_columns
+    columns = partition_columns(table.location)
     handle.create_write_transaction([], "append", handle.schema(), columns, commit_properties=properties)
     assert [version for version, _ in committed(table.location)] == [1]
