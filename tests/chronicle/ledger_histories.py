@@ -125,7 +125,7 @@ steps = st.one_of(
     st.builds(lambda one: lambda ledger, number: ledger.restores.ask(asked(one)), RUNS),
     st.builds(lambda one: lambda ledger, number: ledger.restores.fulfil(asked(one)), RUNS),
     st.just(lambda ledger, number: ledger.partition_counts.decide(PartitionCount(CELL, number, number, START))),
-    st.just(lambda ledger, number: ledger.positions.take_anew(CELL, "run-1", VersionsRead(None, number))),
+    st.just(lambda ledger, number: ledger.positions.take_again(CELL, "run-1", lambda _: VersionsRead(None, number))),
     st.just(lambda ledger, number: ledger.acceptances.record([acceptance(accepted=str(number))])),
 )
 

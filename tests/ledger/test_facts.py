@@ -36,7 +36,7 @@ def fill(ledger: Ledger) -> None:
         ledger.partitions.record([record(0), record(1)], lease)
         ledger.gates.record([gate_result(0, passed=True), gate_result(1, passed=False)])
     ledger.partition_counts.decide(PartitionCount(CELL, 2, 100, START))
-    ledger.positions.take_anew(CELL, "run-1", VersionsRead(None, 3))
+    ledger.positions.take_again(CELL, "run-1", lambda _: VersionsRead(None, 3))
     ledger.acceptances.record([WORD])
     ledger.waivers.record([waiver()])
     ledger.pins.record([pin()])
@@ -75,7 +75,7 @@ def test_every_fact_is_told_before_it_is_there(ledger_url):
     told: list[Fact] = []
     with Ledger.open(ledger_url, chronicle=told.extend) as ledger:
         fill(ledger)
-        ledger.positions.take_anew(CELL, "run-1", VersionsRead(3, 5))
+        ledger.positions.take_again(CELL, "run-1", lambda _: VersionsRead(3, 5))
         known = ledger.facts.all()
     said = {repr(fact) for fact in told}
     assert [fact for fact in known if repr(fact) not in said] == [ledger.runs.get("run-1")]  # told as CREATED

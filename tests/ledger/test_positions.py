@@ -3,10 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.ledger.samples import CELL, in_processes
+from tests.ledger.samples import CELL, in_processes, run
 
 from stagehold.ledger import Ledger
 from stagehold.model.source_position import FilesRead, SourceFile, VersionsRead
+from stagehold.model.states import RunEvent
 from stagehold.plan.sources.incremental_positions import new_files
 
 FILES = tuple(SourceFile(f"/raw/{number}", number, str(number)) for number in range(6))
@@ -35,10 +36,26 @@ def test_a_run_takes_something_of_its_own_once(ledger):
     assert ledger.positions.taken_by(OTHER) is None
 
 
-def test_what_is_taken_anew_replaces_what_was_taken(ledger):
-    for files in (FILES[:1], FILES[:1], FILES):
-        assert ledger.positions.take_anew(CELL, "run-1", FilesRead(files)) == FilesRead(files)
-    assert ledger.positions.taken_by(CELL) == FilesRead(FILES)
+def test_a_run_has_seen_what_another_run_of_its_interval_saw_later(ledger):
+    assert ledger.positions.seen_by(CELL, "run-1") is None
+    ledger.positions.take_for_run(CELL, "run-1", FilesRead(FILES[:1]))
+    ledger.positions.take_for_run(OTHER, "run-1", FilesRead(FILES[:3]))
+    assert ledger.positions.seen_by(CELL, "run-2") is None
+    ledger.positions.take_for_run(CELL, "run-2", FilesRead(FILES))
+    assert ledger.positions.seen_by(CELL, "run-1") == ledger.positions.seen_by(CELL, "run-2") == FilesRead(FILES)
+
+
+def test_a_run_that_goes_on_after_it_has_finished_has_seen_nothing_yet(ledger):
+    made = run("run-1", pipeline=CELL.pipeline, interval=CELL.interval)
+    ledger.runs.start(made)
+    ledger.positions.take_for_run(CELL, "run-1", FilesRead(FILES[:1]))
+    ledger.runs.apply("run-1", RunEvent.ALL_FINISHED)
+    assert ledger.positions.seen_by(CELL, "run-1") is None
+    ledger.runs.start(made)
+    assert ledger.positions.take_for_run(CELL, "run-1", FilesRead(FILES)) == FilesRead(FILES)
+    ledger.runs.apply("run-1", RunEvent.FAIL, RunEvent.ALL_ENDED)
+    ledger.runs.start(made)
+    assert ledger.positions.seen_by(CELL, "run-1") == FilesRead(FILES)
 
 
 def test_positions_of_other_stages_and_pipelines_do_not_mix(ledger):

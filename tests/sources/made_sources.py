@@ -6,12 +6,24 @@ from typing import Any
 
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
+from stagehold.ledger.positions import Positions
+from stagehold.model.records import Cell
+from stagehold.model.source_position import Position
 from stagehold.sources.attempt_sources import Sources
 from stagehold.sources.source_reading import SourceReading
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.source import Source
 
+
+class NothingSeen(Positions):
+    """Positions of a ledger in which nobody has taken anything."""
+
+    def seen_by(self, cell: Cell, run_id: str) -> Position | None:
+        return None
+
+
 NO_LEDGER = Ledger(Database("sqlite:///unused"))
+NO_LEDGER.positions = NothingSeen(Database("sqlite:///unused"))
 
 
 def source_stage(name: str = "orders", job: str = "jobs:orders", **fields: Any) -> Stage:

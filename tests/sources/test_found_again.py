@@ -43,7 +43,7 @@ class Table:
         return Sources("p", name, f"run of {name}", self.lake, self.ledger, stored_with=made, made_from=made)
 
     def take(self, name: str) -> list[list[int]]:
-        self.interval(name).settle(ORDERS, Listing.ANEW)
+        self.interval(name).settle(ORDERS, Listing.OF_RUN)
         return self.read(name)
 
     def read(self, name: str) -> list[list[int]]:
@@ -82,7 +82,7 @@ def test_rows_that_were_compacted_by_themselves_are_found_again_and_dealt_anew(t
     table.compact()
     assert sorted(chain.from_iterable(table.read("1"))) == [1, 2]
     assert table.taken("1").found is None, "a plan records nothing"
-    told = table.interval("1").settle(ORDERS, Listing.ANEW)
+    told = table.interval("1").settle(ORDERS, Listing.OF_RUN)
     assert str(told) == "the table at version 1, from 1 files that the table has at version 5"
     assert sorted(chain.from_iterable(table.read("1"))) == [1, 2]
     assert not set(table.keys("1")) & set(before), "other rows are in each partition, so none made before counts"
@@ -103,7 +103,7 @@ def test_what_is_published_of_them_keeps_its_key_and_is_read_from_where_its_rows
     table.publish("1", 0)
     table.compact()
     table.compact("tue")
-    assert table.interval("1").settle(ORDERS, Listing.ANEW) is None
+    assert table.interval("1").settle(ORDERS, Listing.OF_RUN) is None
     assert (table.read("1"), table.keys("1")) == ([[1, 2], [3, 4]], before)
 
 
@@ -119,7 +119,7 @@ def test_rows_that_cannot_be_told_from_others_are_lost_and_no_later_interval_pas
     assert "into one file with rows that are not its own" in str(lost.value)
     assert "`stagehold source retake orders --pipeline p --interval '1' --from-version 1`" in str(lost.value)
     table.add(2)
-    for ask in (lambda: table.interval("2").settle(ORDERS, Listing.ANEW), lambda: table.read("2")):
+    for ask in (lambda: table.interval("2").settle(ORDERS, Listing.OF_RUN), lambda: table.read("2")):
         with pytest.raises(SourceLost, match="Until then 2 takes nothing: it would pass over these rows"):
             ask()
     assert list(table.ledger.positions.taken("p", "orders")) == ["0", "1"]

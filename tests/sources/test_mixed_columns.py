@@ -61,10 +61,10 @@ def test_what_an_interval_of_an_incremental_source_took_keeps_its_columns(interv
     incremental = source_stage(incremental=True)
     arrive("a", n=INT)
     arrive("b", n=LONG)
-    interval("1").settle(incremental, Listing.ANEW)
+    interval("1").settle(incremental, Listing.OF_RUN)
     before = keys(interval("1"), incremental)
     arrive("c", n=INT, s=WORD)
-    interval("2").settle(incremental, Listing.ANEW)
+    interval("2").settle(incremental, Listing.OF_RUN)
     assert interval("2").of(incremental).mixed is None, "its files are alike"
     (tmp_path / "raw/a").unlink()  # as somebody clears away what was read
     assert keys(interval("1"), incremental) == before
@@ -77,7 +77,7 @@ def test_types_that_do_not_go_together_are_refused_before_anything_is_taken(inte
     incremental = source_stage(incremental=True)
     arrive("a", n=INT)
     arrive("b", n=WORD)
-    for look in (lambda: interval().of(source_stage()), lambda: interval().settle(incremental, Listing.ANEW)):
+    for look in (lambda: interval().of(source_stage()), lambda: interval().settle(incremental, Listing.OF_RUN)):
         with pytest.raises(SourceUnusable, match=r"column n is int in .*/raw/a and string in .*/raw/b"):
             look()
     assert ledger.positions.taken("p", "orders") == {}

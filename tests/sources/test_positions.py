@@ -24,8 +24,8 @@ def stage(**fields) -> Stage:
 
 @pytest.fixture
 def interval(ledger, tmp_path):
-    def of(name: str) -> Sources:
-        return Sources("p", name, f"run of {name}", str(tmp_path), ledger)
+    def of(name: str, run_id: str | None = None) -> Sources:
+        return Sources("p", name, run_id or f"run of {name}", str(tmp_path), ledger)
 
     return of
 
@@ -47,13 +47,13 @@ def read(sources: Sources, stage: Stage) -> list[list[str]]:
 def test_an_interval_reads_what_is_new_and_reads_the_same_ever_after(interval, arrive):
     arrive("a", "b")
     first = interval("1")
-    assert str(first.settle(stage(), Listing.ANEW)) == "2 files"
+    assert str(first.settle(stage(), Listing.OF_RUN)) == "2 files"
     assert read(first, stage()) == [["a"], ["b"]]
     arrive("c")
     assert read(interval("1"), stage()) == [["a"], ["b"]]
-    assert interval("1").settle(stage(), Listing.ANEW) is None
+    assert interval("1").settle(stage(), Listing.OF_RUN) is None
     second = interval("2")
-    second.settle(stage(), Listing.ANEW)
+    second.settle(stage(), Listing.OF_RUN)
     assert read(second, stage()) == [[], ["c"]]
     before = [split.fingerprint for split in interval("1").of(stage()).splits]
     assert before == [split.fingerprint for split in first.of(stage()).splits]
@@ -61,8 +61,8 @@ def test_an_interval_reads_what_is_new_and_reads_the_same_ever_after(interval, a
 
 def test_nothing_new_is_an_interval_of_empty_splits(interval, arrive):
     arrive("a")
-    interval("1").settle(stage(), Listing.ANEW)
-    interval("2").settle(stage(), Listing.ANEW)
+    interval("1").settle(stage(), Listing.OF_RUN)
+    interval("2").settle(stage(), Listing.OF_RUN)
     arrive("b")
     assert read(interval("2"), stage()) == [[], []]
     assert interval("2").of(stage()).sample.endswith("/a")  # it has the columns
@@ -78,39 +78,39 @@ def test_looking_takes_nothing(interval, arrive):
 
 def test_a_source_that_never_had_a_file_is_missing_and_nothing_is_taken(interval, arrive):
     with pytest.raises(SourceMissing):
-        interval("1").settle(stage(), Listing.ANEW)
+        interval("1").settle(stage(), Listing.OF_RUN)
     arrive("a")
-    interval("1").settle(stage(), Listing.ANEW)
+    interval("1").settle(stage(), Listing.OF_RUN)
     assert read(interval("1"), stage()) == [[], ["a"]]
 
 
 def test_files_that_were_cleared_away_after_they_were_read_are_no_problem(interval, arrive, tmp_path):
     arrive("a")
-    interval("1").settle(stage(), Listing.ANEW)
+    interval("1").settle(stage(), Listing.OF_RUN)
     (tmp_path / "raw" / "a").unlink()
-    interval("2").settle(stage(), Listing.ANEW)
+    interval("2").settle(stage(), Listing.OF_RUN)
     assert read(interval("2"), stage()) == [[], []]
     assert interval("2").of(stage()).sample is None
 
 
 def test_a_file_changed_after_it_was_read_stops_the_next_interval_and_spoils_its_own(interval, arrive):
     arrive("a", "b")
-    interval("1").settle(stage(), Listing.ANEW)
+    interval("1").settle(stage(), Listing.OF_RUN)
     arrive("a", content="changed")
     with pytest.raises(SourceChanged, match=r"raw/a was read before: 1 bytes, now 7"):
-        interval("2").settle(stage(), Listing.ANEW)
+        interval("2").settle(stage(), Listing.OF_RUN)
     own = interval("1").of(stage())
     assert [name.rpartition("/")[2] for name in own.spoiled] == ["a"]
     arrive("c")
     ignoring = stage(on_change="ignore")
-    interval("2").settle(ignoring, Listing.ANEW)
+    interval("2").settle(ignoring, Listing.OF_RUN)
     assert read(interval("2"), ignoring) == [[], ["c"]]
     assert interval("1").of(ignoring).spoiled == {}
 
 
 def test_a_file_that_went_before_it_was_read_spoils_its_split(interval, arrive, tmp_path):
     arrive("a", "b")
-    interval("1").settle(stage(), Listing.ANEW)
+    interval("1").settle(stage(), Listing.OF_RUN)
     (tmp_path / "raw" / "b").unlink()
     (why,) = interval("1").of(stage()).spoiled.values()
     assert "raw/b was taken to be read, and is gone" in why
@@ -140,48 +140,48 @@ def numbers(sources: Sources, of: Stage = TABLE) -> list[int]:
 
 def test_a_table_is_read_whole_at_first_and_then_by_what_was_added(interval, add):
     add(1)
-    assert str(interval("1").settle(TABLE, Listing.ANEW)) == "the table at version 0"
+    assert str(interval("1").settle(TABLE, Listing.OF_RUN)) == "the table at version 0"
     add(2)
     add(3).optimize.compact()
-    assert str(interval("2").settle(TABLE, Listing.ANEW)) == "what versions 1 to 3 added"
+    assert str(interval("2").settle(TABLE, Listing.OF_RUN)) == "what versions 1 to 3 added"
     add(4)
     assert [numbers(interval(name)) for name in "123"] == [[1], [2, 3], [4]]
-    assert str(interval("3").settle(TABLE, Listing.ANEW)) == "what versions 4 to 4 added"
-    assert str(interval("4").settle(TABLE, Listing.ANEW)) == "nothing, as no version is new"
+    assert str(interval("3").settle(TABLE, Listing.OF_RUN)) == "what versions 4 to 4 added"
+    assert str(interval("4").settle(TABLE, Listing.OF_RUN)) == "nothing, as no version is new"
     assert numbers(interval("4")) == []
 
 
 def test_removed_rows_stop_the_next_interval_before_it_takes_anything(interval, add, ledger):
     add(1)
-    interval("1").settle(TABLE, Listing.ANEW)
+    interval("1").settle(TABLE, Listing.OF_RUN)
     add(2).delete("n = 1")
     with pytest.raises(SourceChanged, match=r"version 2 of .* removed"):
-        interval("2").settle(TABLE, Listing.ANEW)
+        interval("2").settle(TABLE, Listing.OF_RUN)
     assert list(ledger.positions.taken("p", "orders")) == ["1"]
     ignoring = stage(kind="delta", path="${lake}/table", on_change="ignore")
-    interval("2").settle(ignoring, Listing.ANEW)
+    interval("2").settle(ignoring, Listing.OF_RUN)
     assert numbers(interval("2"), ignoring) == [2]
 
 
 def test_a_table_made_anew_is_refused(interval, add, tmp_path):
     add(1)
     add(2)
-    interval("1").settle(TABLE, Listing.ANEW)
+    interval("1").settle(TABLE, Listing.OF_RUN)
     (tmp_path / "table").rename(tmp_path / "old")
     add(3)
     with pytest.raises(SourceChanged, match="read up to version 1, and now has 0"):
-        interval("2").settle(TABLE, Listing.ANEW)
+        interval("2").settle(TABLE, Listing.OF_RUN)
 
 
 def test_a_source_that_was_files_and_is_a_table_now_needs_another_uid(interval, arrive, add):
     arrive("a")
     add(1)
-    interval("1").settle(stage(), Listing.ANEW)
+    interval("1").settle(stage(), Listing.OF_RUN)
     with pytest.raises(SourceUnusable, match="uid"):
         interval("1").of(TABLE)
     with pytest.raises(SourceUnusable, match="uid"):
-        interval("2").settle(TABLE, Listing.ANEW)
-    interval("1").settle(replace_uid(TABLE), Listing.ANEW)
+        interval("2").settle(TABLE, Listing.OF_RUN)
+    interval("1").settle(replace_uid(TABLE), Listing.OF_RUN)
     assert numbers(interval("1"), replace_uid(TABLE)) == [1]
 
 
@@ -195,9 +195,9 @@ WHOLE = stage(incremental=False)
 def test_what_is_not_incremental_is_read_whole_by_every_interval(interval, arrive):
     arrive("a")
     for name in "12":
-        interval(name).settle(WHOLE, Listing.ANEW)
+        interval(name).settle(WHOLE, Listing.OF_RUN)
     arrive("b")
-    assert read(interval("1"), WHOLE) == read(interval("2"), WHOLE) == [["a"], ["b"]]
+    assert read(interval("1", "new"), WHOLE) == read(interval("2", "new"), WHOLE) == [["a"], ["b"]]
 
 
 def settled(sources: Sources, listing: Listing) -> list[list[str]]:
@@ -214,7 +214,7 @@ def test_shares_of_a_region_cut_the_same_files_though_more_arrive_between_them(i
 
 def test_lost_partitions_are_healed_from_the_files_they_were_made_of(interval, arrive, ledger, tmp_path):
     arrive("a", "b")
-    assert settled(interval("1"), Listing.ANEW) == [["a"], ["b"]]
+    assert settled(interval("1"), Listing.OF_RUN) == [["a"], ["b"]]
     arrive("0")
     another_run = Sources("p", "1", "run-2", str(tmp_path), ledger)
     assert settled(another_run, Listing.OF_INTERVAL) == [["a"], ["b"]]
@@ -225,7 +225,8 @@ def test_lost_partitions_are_healed_from_the_files_they_were_made_of(interval, a
         True,
         False,
     ]
-    assert settled(interval("1"), Listing.ANEW) == [["0", "a"], ["b"]]
+    assert settled(interval("1"), Listing.OF_RUN) == [["a"], ["b"]]
+    assert settled(interval("1", "new"), Listing.OF_RUN) == [["0", "a"], ["b"]]
 
 
 def fingerprints(sources: Sources) -> list[str]:
@@ -235,12 +236,13 @@ def fingerprints(sources: Sources) -> list[str]:
 def test_a_table_is_healed_from_the_version_that_was_read(interval, add):
     whole = stage(kind="delta", path="${lake}/table", incremental=False)
     add(1)
-    interval("1").settle(whole, Listing.ANEW)
+    interval("1").settle(whole, Listing.OF_RUN)
     add(2)
     healing = interval("1")
     healing.settle(whole, Listing.OF_INTERVAL)
     assert numbers(healing, whole) == [1]
-    assert numbers(interval("1"), whole) == [1, 2]
+    assert numbers(interval("1"), whole) == [1]
+    assert numbers(interval("1", "new"), whole) == [1, 2]
 
 
 def test_the_bytes_of_an_increment_decide_how_many_splits_it_has_and_they_stay(interval, arrive, ledger, tmp_path):
@@ -252,7 +254,7 @@ def test_the_bytes_of_an_increment_decide_how_many_splits_it_has_and_they_stay(i
     def decided(name: str) -> list[list[str]]:
         request = RunRequest(pipeline, f"run of {name}", name, {})
         sources = IntervalView(request, ledger, settings).sources
-        sources.settle(by_size, Listing.ANEW)
+        sources.settle(by_size, Listing.OF_RUN)
         IntervalView(request, ledger, settings, sources).decide_counts(("orders",))
         return read(sources, counted(request, ledger).pipeline.stage("orders"))
 

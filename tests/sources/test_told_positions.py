@@ -104,7 +104,7 @@ def test_an_interval_that_is_new_in_a_sandbox_takes_what_none_of_production_has(
     assert own.positions.taken(PIPELINE, STAGE) == {}, "a plan records nothing"
     attempt = sources(own, lake, "tuesday")
     assert attempt.take_back(EVENTS) == ("monday",)
-    assert attempt.settle(EVENTS, Listing.ANEW) == second
+    assert attempt.settle(EVENTS, Listing.OF_RUN) == second
     assert ledger.positions.taken(PIPELINE, STAGE) == {"monday": first}
 
 
@@ -114,7 +114,7 @@ def test_an_interval_reads_in_a_sandbox_what_it_reads_in_production(ledger, own,
     arrive(lake, "2")
     attempt = sources(own, lake, "monday")
     attempt.take_back(EVENTS)
-    assert attempt.settle(EVENTS, Listing.ANEW) is None
+    assert attempt.settle(EVENTS, Listing.OF_RUN) is None
     assert attempt.taken_of(EVENTS).position == first
 
 
@@ -124,7 +124,7 @@ def test_what_another_interval_of_production_has_taken_is_not_restored(ledger, o
     attempt = sources(own, lake, "tuesday", restored={STAGE: RestoredPosition(first)})
     attempt.take_back(EVENTS)
     with pytest.raises(PositionTaken, match="monday"):
-        attempt.settle(EVENTS, Listing.ANEW)
+        attempt.settle(EVENTS, Listing.OF_RUN)
 
 
 def restored_elsewhere(own: Ledger, lake: str) -> tuple[list[FilesRead], Sources]:
@@ -143,16 +143,16 @@ def test_what_others_had_taken_in_another_lake_is_not_taken_again(own, lake):
     assert planned.files == taken[1].files
     assert own.positions.taken(PIPELINE, STAGE) == {}, "a plan records nothing"
     for _ in range(2):
-        attempt.settle(EVENTS, Listing.ANEW)
+        attempt.settle(EVENTS, Listing.OF_RUN)
         assert own.positions.taken(PIPELINE, STAGE) == {"monday": taken[0], "tuesday": taken[1]}
     following = Sources(PIPELINE, "wednesday", "next", lake, own, stored_with={STAGE: (EVENTS,)})
-    assert following.settle(EVENTS, Listing.ANEW) == taken[2]
+    assert following.settle(EVENTS, Listing.OF_RUN) == taken[2]
 
 
 def test_what_an_interval_has_taken_here_stays(own, lake):
     taken, attempt = restored_elsewhere(own, lake)
     own.positions.take(Cell(PIPELINE, STAGE, "monday"), "r", lambda _: taken[2])
-    attempt.settle(EVENTS, Listing.ANEW)
+    attempt.settle(EVENTS, Listing.OF_RUN)
     assert own.positions.taken(PIPELINE, STAGE) == {"monday": taken[2], "tuesday": taken[1]}
 
 
@@ -162,7 +162,7 @@ def test_what_others_had_taken_elsewhere_and_another_has_here_is_refused(own, la
     with pytest.raises(PositionTaken, match="sunday"):
         attempt.of(EVENTS)
     with pytest.raises(PositionTaken, match="sunday"):
-        attempt.settle(EVENTS, Listing.ANEW)
+        attempt.settle(EVENTS, Listing.OF_RUN)
     assert own.positions.taken(PIPELINE, STAGE) == {"sunday": taken[0]}, "nothing was changed"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from sqlalchemy import ColumnElement, Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from stagehold.ledger.database.column_types import DatabaseTime
 from stagehold.ledger.database.engine import Database
-from stagehold.ledger.database.schema import positions
-from stagehold.model.records import Cell, TakenPosition
+from stagehold.ledger.database.schema import positions, transitions
+from stagehold.model.records import Cell, RunState, TakenPosition
 from stagehold.model.source_position import Position
 
 Choose = Callable[[Mapping[str, Position]], Position]  # given what was taken, by interval
@@ -46,20 +46,16 @@ class Positions:
         self.take(cell, run_id, lambda _: position)
 
     def take_for_run(self, cell: Cell, run_id: str, position: Position) -> Position:
-        """What the cell's interval took last, if the run has taken something of it already; else ``position``, from now
-        on.
-        """
+        """What the run reads of the source from now on: what it has seen of it, or else ``position``."""
         with self._taking() as connection:
-            mine = select(positions.c.id).where(*_of_cell(cell), positions.c.run_id == run_id).limit(1)
-            if connection.scalar(mine) is None:
-                return self._record(connection, cell, run_id, position)
-            return _taken(connection, *_of_cell(cell))[cell.interval]
+            return _seen_by(connection, cell, run_id) or self._record(connection, cell, run_id, position)
 
-    def take_anew(self, cell: Cell, run_id: str, position: Position) -> Position:
-        """``position``, in place of what the cell's interval took last; recorded only if that was something else."""
-        with self._taking() as connection:
-            same = _taken(connection, *_of_cell(cell)).get(cell.interval) == position
-            return position if same else self._record(connection, cell, run_id, position)
+    def seen_by(self, cell: Cell, run_id: str) -> Position | None:
+        """What the cell's interval took last, if the run has taken something of it; another run of the interval may
+        have looked later. A run that had finished and goes on again has seen nothing yet.
+        """
+        with self._database.reading() as connection:
+            return _seen_by(connection, cell, run_id)
 
     def exchange(self, cell: Cell, run_id: str, before: Position, after: Position) -> Position:
         """What the cell's interval has taken from now on: ``after``, if it was ``before`` until now; else what another
@@ -92,6 +88,16 @@ class Positions:
         recorded_at = connection.execute(taking).scalar_one()
         self._database.tell(TakenPosition(cell, run_id, position, recorded_at))
         return position
+
+
+def _seen_by(connection: Connection, cell: Cell, run_id: str) -> Position | None:
+    of_run = (transitions.c.run_id == run_id, transitions.c.attempt_id.is_(None))
+    ends = select(func.max(transitions.c.recorded_at)).where(*of_run, transitions.c.after == RunState.FINISHED.value)
+    mine = select(func.max(positions.c.recorded_at)).where(*_of_cell(cell), positions.c.run_id == run_id)
+    seen, finished = connection.scalar(mine), connection.scalar(ends)
+    if seen is None or (finished is not None and seen <= finished):
+        return None
+    return _taken(connection, *_of_cell(cell))[cell.interval]
 
 
 def _of_stage(pipeline: str, stage: str) -> tuple[ColumnElement[bool], ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from stagehold.errors import PositionTaken, SourceLost, SourceMissing, SourceUnusable
+from stagehold.errors import PositionTaken, SourceError, SourceLost, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.keys.interval_text import IntervalTimes, IntervalUnfit, names_interval, of_any_interval
@@ -37,8 +38,7 @@ from stagehold.spec.settings.source import Reread, Source, SourceKind
 class Listing(Enum):
     """Whose listing of a source an attempt follows."""
 
-    ANEW = "anew"  # its own: all partitions are compared with it
-    OF_RUN = "of the run"  # the first one of the run, since other attempts of it compute other partitions
+    OF_RUN = "of the run"  # that of its first attempt, which all others of it follow
     OF_INTERVAL = "of the interval"  # the last one, since the partitions that are there were made from it
 
 
@@ -62,6 +62,9 @@ class Sources:
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
     ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
     ``project`` is the folder that relative paths are seen from, ``times`` when the interval begins and ends.
+
+    All plain sources of a run are seen at one moment, by its first attempt (`look`). All its attempts read what was
+    there then; a run that is asked for anew looks anew, and so does one that goes on after it has finished.
 
     No data is opened. A file that is replaced between the listing and its reading is read as it is then; the next plan
     finds it changed: its split is computed again, or, if the source is incremental, refused.
@@ -89,6 +92,29 @@ class Sources:
         self._settled: dict[str, tuple[SourceContents, Position]] = {}
         self._readings: dict[tuple[str, int], SourceReading] = {}
 
+    def look(self, stages: Iterable[Stage]) -> Mapping[str, Position]:
+        """Have the run see all plain sources of ``stages`` at one moment, unless it has seen some of them: what is
+        recorded of them, by stage, if it is.
+
+        A source that is not there yet, or cannot be read, is left to the attempt that needs it.
+        """
+        plain = [stage for stage in stages if stage.source and stage.source.dealt and not stage.source.incremental]
+        if any(self.seen(stage) for stage in plain):
+            return {}
+        found: dict[str, tuple[SourceContents, Position]] = {}
+        for stage in plain:
+            with suppress(SourceError):
+                contents = self._contents(stage, self._declared(stage))
+                self._check(stage, contents, {})
+                found[stage.name] = (contents, contents.choose({}))
+        with self.ledger.together():
+            for stage in plain:
+                if stage.name in found:
+                    contents, position = found[stage.name]
+                    position = self.ledger.positions.take_for_run(self._cell(stage), self.run_id, position)
+                    self._settled[stage.name] = (contents, position)
+        return {name: position for name, (_, position) in self._settled.items() if name in found}
+
     def settle(self, stage: Stage, listing: Listing) -> Position | None:
         """Decide what the interval reads for ``stage`` before any of it is planned; None when it was decided before.
 
@@ -102,8 +128,10 @@ class Sources:
         if not source.dealt:
             return None
         self._move_back(stage)
-        taken = self._taken(stage, source)
-        kept = self.interval in taken and (source.incremental or listing is Listing.OF_INTERVAL)
+        if not source.incremental and stage.name in self._settled:
+            return None
+        taken = self._taken(stage, source) if listing is Listing.OF_INTERVAL else self._counting(stage, source)
+        kept = self.interval in taken
         contents = self._contents(stage, source)
         if not kept:
             self._check(stage, contents, taken)
@@ -164,9 +192,31 @@ class Sources:
         cell, positions = self._cell(stage), self.ledger.positions
         if self._declared(stage).incremental or listing is Listing.OF_INTERVAL:
             return positions.take(cell, self.run_id, contents.choose)
-        if listing is Listing.OF_RUN:
-            return positions.take_for_run(cell, self.run_id, contents.choose({}))
-        return positions.take_anew(cell, self.run_id, contents.choose({}))
+        return positions.take_for_run(cell, self.run_id, contents.choose({}))
+
+    def _counting(self, stage: Stage, source: Source) -> Mapping[str, Position]:
+        """What intervals took before, as far as it counts for the run: of a plain source what the run has seen."""
+        if source.incremental:
+            return self.ledger.positions.taken(self.pipeline, stage.id)
+        seen = self.seen(stage)
+        return {self.interval: seen} if seen else {}
+
+    def seen(self, stage: Stage) -> Position | None:
+        """What the run has seen of a plain source, if it has looked."""
+        return self.ledger.positions.seen_by(self._cell(stage), self.run_id)
+
+    def since(self, stage: Stage) -> str | None:
+        """What has become of a plain source since the run has seen it, in words; None if that makes no difference."""
+        contents, position = self._settled.get(stage.name) or self._found(stage, self._declared(stage))
+        return contents.since(position)
+
+    def told(self, stage: Stage) -> str:
+        """What there is to read for the stage, in words."""
+        source, splits = self._declared(stage), self.of(stage).splits
+        if source.kind is SourceKind.JDBC:
+            return source.place
+        settled = self._settled.get(stage.name)
+        return str(settled[1]) if settled else f"{sum(len(split.files) for split in splits)} files"
 
     def _taken(self, stage: Stage, source: Source) -> Mapping[str, Position]:
         """What intervals took before; of a source that is not incremental nobody minds the others'."""
@@ -192,7 +242,7 @@ class Sources:
     def _found(self, stage: Stage, source: Source) -> tuple[SourceContents, Position]:
         """What settling would give, without keeping it."""
         contents = self._contents(stage, source)
-        taken = self.ledger.positions.taken(self.pipeline, stage.id) if source.incremental else {}
+        taken = self._counting(stage, source)
         taken = {
             **{interval: published.position for interval, published in self._unrecorded(stage, taken).items()},
             **taken,

@@ -41,6 +41,7 @@ from stagehold.sources.source_reading import SourceReading, Split, split_files
 from stagehold.spec.settings.source import Source, SourceKind
 
 Taken = Mapping[str, Position]  # by interval
+LOOK_ANEW = "; all that a run reads it has seen at its beginning, and a new run sees what is there now"
 
 
 class SourceContents(Protocol):
@@ -63,6 +64,9 @@ class SourceContents(Protocol):
 
     def lost(self, interval: str, position: Position) -> str | None:
         """What of an interval's rows can be read nowhere any more, why, and the way out; None if all can."""
+
+    def since(self, position: Position) -> str | None:
+        """What has become of a plain source since a run has seen it, in words; None if nothing has."""
 
     def reading(self, position: Position, count: int) -> SourceReading:
         """What an interval took, in ``count`` splits."""
@@ -157,6 +161,19 @@ class FileContents:
     def lost(self, interval: str, position: Position) -> str | None:  # noqa: ARG002
         return None
 
+    def since(self, position: Position) -> str | None:
+        seen = {file.path: file for file in position.files} if isinstance(position, FilesRead) else {}
+        now = {file.path: file for file in self._wanted}
+        came = now.keys() - seen.keys()
+        changed = [path for path, file in seen.items() if path in now and now[path] != file]
+        gone = seen.keys() - now.keys()
+        told = (
+            f"{len(came)} came, which it does not read" if came else "",
+            f"{len(changed)} changed, which it reads as they are now" if changed else "",
+            f"{len(gone)} went" if gone else "",
+        )
+        return f"of its files {', '.join(filter(None, told))}" if any(told) else None
+
     def _gone(self, files: Iterable[SourceFile], now: Mapping[str, SourceFile]) -> list[str]:
         return [file.path for file in files if file.path not in now]
 
@@ -192,7 +209,7 @@ class FileContents:
         sample = there[0].path if there else None
         interval = self.reader.interval
         spoiled = {
-            path: f"{path} was taken to be read, and is gone{self._how_to_retake(interval)}"
+            path: f"{path} was taken to be read, and is gone{self._how_to_retake(interval) or LOOK_ANEW}"
             for path in self._gone(files, now)
         }
         if kept:
@@ -239,6 +256,11 @@ class TableContents:
                 return replace(position, found=FilesFound(self.newest, files, schema_now(self.stage, self.uri)))
         return position
 
+    def since(self, position: Position) -> str | None:
+        if not isinstance(position, VersionsRead) or position == self._choose({}):
+            return None
+        return f"the table came to version {self.newest}, which it does not read"
+
     def lost(self, interval: str, position: Position) -> str | None:
         if not isinstance(position, VersionsRead) or position.is_empty or self.again(position) != position:
             return None
@@ -256,10 +278,12 @@ class TableContents:
             raise _of_another_kind(self.stage)
         table = self._taken_files(position) if self.source.incremental else self._files(position)
         splits = split_files(self.source, deal(table.files, count), table.schema, condition=table.condition)
-        gone = frozenset(gone_files(self.uri, table.files)) if self.source.incremental else frozenset[SourceFile]()
-        if not gone:
-            return SourceReading(self.source, splits, schema=table.schema, condition=table.condition)
-        where, spoiled = self._whereabouts(position, table.files), dict[str, str]()
+        of_now = not self.source.incremental and position == self._choose({})
+        gone = frozenset[SourceFile]() if of_now else frozenset(gone_files(self.uri, table.files))
+        if not gone or not self.source.incremental:
+            spoiled = {file.path: f"{file.path} of {position} is gone{LOOK_ANEW}" for file in gone}
+            return SourceReading(self.source, splits, schema=table.schema, condition=table.condition, spoiled=spoiled)
+        where, spoiled = self._whereabouts(position, table.files), {}
         found = tuple(
             self._found(split, where, spoiled) if gone.intersection(split.files) else split for split in splits
         )

@@ -62,7 +62,7 @@ def take(ledger: Ledger, interval: str) -> list[str]:
     settings = load_settings()
     orders = find_pipeline("sales", settings).stage("orders")
     sources = Sources("sales", interval, f"run of {interval}", settings.lake_uri, ledger)
-    sources.settle(orders, Listing.ANEW)
+    sources.settle(orders, Listing.OF_RUN)
     reading = sources.of(orders)
     return sorted(Path(path).name for path in reading.spoiled) or [
         Path(file.path).name for file in reading.splits[0].files

@@ -58,7 +58,7 @@ class Shop:
         """What an attempt of the day reads."""
         request = RunRequest(self.pipeline, f"run {day}", DAY.format(day), {})
         sources, stage = IntervalView(request, self.ledger, load_settings()).sources, self.pipeline.stage("orders")
-        sources.settle(stage, Listing.ANEW)
+        sources.settle(stage, Listing.OF_RUN)
         (split,) = sources.of(stage).splits
         sources.of(stage).refuse_spoiled("orders", split.files)
         return sorted(chain.from_iterable(pq.ParquetFile(file.path).read()["n"].to_pylist() for file in split.read))

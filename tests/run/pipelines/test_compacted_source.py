@@ -26,7 +26,7 @@ def test_a_run_reads_the_rows_from_the_files_that_hold_them_now(tmp_path, spark_
     pipeline = project.pipeline("copies", {"numbers": {"source": SOURCE, "output": OUTPUT}})
     with project.ledger() as ledger:  # an attempt that dies right behind this
         sources = IntervalView(RunRequest(pipeline, "dead", INTERVAL, {}), ledger, project.settings).sources
-        sources.settle(pipeline.stage("numbers"), Listing.ANEW)
+        sources.settle(pipeline.stage("numbers"), Listing.OF_RUN)
     DeltaTable(uri).optimize.compact()
     DeltaTable(uri).vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
     assert sum(record.rows for record in project.run(pipeline, "run", INTERVAL)["numbers"]) == 4

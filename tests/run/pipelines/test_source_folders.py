@@ -37,7 +37,7 @@ def frames(spark, tmp_path, ledger):
     def open_source(interval: str = "monday", lake: str = "", **fields) -> SourceFrames:
         stage = source_stage(**{"splits": 3, **fields})
         sources = Sources("p", interval, interval, lake or str(tmp_path), ledger)
-        sources.settle(stage, Listing.ANEW)
+        sources.settle(stage, Listing.OF_RUN)
         return SourceFrames(spark, "orders", sources.of(stage))
 
     return open_source

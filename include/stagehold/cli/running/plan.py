@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +37,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.plan.resume.planner import resume_plan
-    from stagehold.run.planning.current_plan import current_situation
+    from stagehold.run.planning.current_plan import current_situation, sources_read
     from stagehold.run.planning.refusal import (
         changed_columns,
         left_to_others,
@@ -52,27 +52,32 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     preview = RestorePreview.of(request, situation, found)
     with open_ledger(settings) as ledger:
         left, remark = left_to_others(request, ledger, settings), remark_on(request, ledger)
+        read = sources_read(request, ledger, settings)
     changed = changed_columns(request.pipeline, settings)
     if as_json:
-        _print_json(request, found, preview, left, remark, changed)
+        told: dict[str, Any] = {"columns": [asdict(change) for change in changed]} if changed else {}
+        sources = [dict(zip(("stage", "reads", "since"), each, strict=True)) for each in read]
+        _print_json(request, found, preview, left, remark, {"sources": sources, **told})
     else:
         if preview:
             preview.show()
         if remark:
             typer.echo(remark)
+        print_table("sources", SOURCES, ((stage, reads, since or "") for stage, reads, since in read))
+        if changed:
+            print_table("columns of published tables that change", COLUMNS, map(_column_cells, changed))
         _print_table(request, found)
         if released := what_was_released(request, found):
             typer.echo(released)
         for line in left:
             typer.echo(line)
-        if changed:
-            print_table("columns of published tables that change", COLUMNS, map(_column_cells, changed))
     refuse_broken_code(request.pipeline, found, settings)
     refuse_too_early(request.pipeline, found)
     with open_ledger(settings) as ledger:
         refuse_spoiled_sources(request, found, ledger, settings)
 
 
+SOURCES = ("stage", "reads", "since the run has seen it")
 COLUMNS = ("table", "column", "was", "becomes", "breaks readers", "effect")
 
 
@@ -87,7 +92,7 @@ def _print_json(
     preview: RestorePreview | None,
     left: tuple[str, ...],
     remark: str | None,
-    changed: Sequence[ColumnChange],
+    told: Mapping[str, Any],
 ) -> None:
     from stagehold.plan.resume.plan_summary import explain
     from stagehold.plan.resume.released_outputs import released_outputs
@@ -109,8 +114,7 @@ def _print_json(
         about["released"] = {"text": released, "outputs": [asdict(output) for output in released_outputs(plan)]}
     if left:
         about["left_to_others"] = left
-    if changed:
-        about["columns"] = [asdict(change) for change in changed]
+    about |= told
     if preview:
         about["restore"] = preview.document()
     print_document({**about, "summary": [asdict(line) for line in explain(plan)], "decisions": decisions})

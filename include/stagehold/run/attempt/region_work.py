@@ -273,9 +273,10 @@ class RegionWork:
         """What the region's sources give is settled before anything is planned,
         so that all its partitions are cut from the same.
         """
-        listing = (
-            Listing.OF_INTERVAL if self.task.only is not None else Listing.OF_RUN if self.task.share else Listing.ANEW
-        )
+        listing = Listing.OF_RUN if self.task.only is None else Listing.OF_INTERVAL
+        seen = self._sources.look(self.task.pipeline.stages) if self.task.only is None else {}
+        for name, files_or_version in seen.items():
+            self.workplace.progress(f"{name}: {self.task.request.interval} reads {files_or_version}")
         for stage in map(self.task.pipeline.stage, self.task.region.stages):
             self._tell_taken_back(stage, self._sources.take_back(stage) if is_incremental(stage) else ())
             position = self._sources.settle(stage, listing) if stage.source else None
@@ -283,6 +284,15 @@ class RegionWork:
                 self.workplace.progress(f"{stage.name}: {self.task.request.interval} reads {position}")
                 for line in self._sources.left_to_others(stage):
                     self.workplace.progress(line)
+            if self.task.only is None and stage.name not in seen:
+                self._tell_since(stage)
+
+    def _tell_since(self, stage: Stage) -> None:
+        """What the run does not see of a plain source any more, or not yet."""
+        plain = stage.source is not None and stage.source.dealt and not stage.source.incremental
+        if plain and (told := self._sources.since(stage)):
+            text = f"{stage.name}: since the run has seen its sources, {told}; a new run sees what is there now"
+            self.workplace.warn(self.task.request.run_id, "sources", stage.name, text)
 
     def _tell_taken_back(self, stage: Stage, intervals: Sequence[str]) -> None:
         if intervals and self.workplace.settings.sandbox:

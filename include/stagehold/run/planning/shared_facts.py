@@ -1,5 +1,6 @@
 """What a plan of many intervals looks at once, since it is the same for all of them: code, suites, declared reads,
-the files of sources of which each interval reads all, in one place, and the ledger.
+the files of sources of which each interval reads all, in one place, unless its run has seen them before, and the
+ledger.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class SharedFacts:
         name, known = (stage.name, stage.partitions), self.without_splits(stage, pipeline)
         if stage.source is None:
             return known
-        if is_incremental(stage) or stage.source.names_interval:
+        if is_incremental(stage) or stage.source.names_interval or sources.seen(stage):
             return replace(known, splits=self._splits_of(stage, sources))
         if name not in self._splits:
             self._splits[name] = self._splits_of(stage, sources)
