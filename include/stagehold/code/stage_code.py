@@ -91,6 +91,19 @@ def reached_code(job: str, project: Path) -> tuple[tuple[Module, ast.stmt], ...]
     return tuple((closure.modules[name][0], statement) for name, statement in closure.counted)
 
 
+def code_parts(job: str, project: Path) -> dict[str, str]:
+    """A hash of each part of the project's code that counts for ``module:function``, by its file and name; as far as
+    the code can be followed.
+    """
+    module, _, function = job.partition(":")
+    closure = _Closure(project)
+    with suppress(*UNREADABLE):
+        closure.reach_member(module, function, (), job)
+        closure.follow_all()
+    files = {name: found.path.relative_to(project).as_posix() for name, (found, _) in closure.modules.items()}
+    return {f"{files[place[0]]}: {place[1]}": digest(texts) for place, texts in closure.parts.items()}
+
+
 class _Closure:
     """Everything reached so far: parts of code by where they stand,
     and statements whose references are still to follow.

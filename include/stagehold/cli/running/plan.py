@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stagehold.cli.common.output import print_document, print_explanation, print_table
-from stagehold.cli.common.request import AsJson, PipelineName, RunOptions, request_asked, with_run_options
+from stagehold.cli.common.request import AsJson, RunOptions, request_asked, with_run_options
+from stagehold.cli.running.change_report import COLUMNS, ChangeAsked, ReportFormat, column_cells, show_change
+from stagehold.errors import InvalidArgument
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.lake.declared_columns import ColumnChange
     from stagehold.plan.imagined.code_changes import StageChange
     from stagehold.plan.resume.decisions import Decision, ResumePlan
     from stagehold.plan.resume.situation import Situation
@@ -26,10 +27,55 @@ RunId = Annotated[
 ]
 
 
+PlannedName = Annotated[
+    str | None,
+    typer.Argument(metavar="PIPELINE", help="Name of the pipeline, as its YAML file declares it; or --all."),
+]
+All = Annotated[
+    bool, typer.Option("--all", help="What all pipelines would compute again of the intervals that are on record.")
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against", metavar="LEDGER", help="With --all: the ledger, by its URL, its file or its home. Default: yours."
+    ),
+]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="COMMIT", help="With --all: only what follows from changes since this commit."),
+]
+Format = Annotated[ReportFormat, typer.Option("--format", help="With --all: how it is printed.")]
+Budget = Annotated[
+    str | None,
+    typer.Option("--budget", help="With --all: end with 2 if it takes more work than that, such as 2h."),
+]
+
+
 @with_run_options
-def plan(pipeline: PipelineName, options: RunOptions, run_id: RunId = "", as_json: AsJson = False) -> None:
-    """Show what would be reused and what would run, with the reason for each partition."""
+def plan(
+    options: RunOptions,
+    pipeline: PlannedName = None,
+    run_id: RunId = "",
+    every: All = False,
+    against: Against = None,
+    base: Base = None,
+    output: Format = ReportFormat.TABLE,
+    budget: Budget = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what would be reused and what would run, with the reason for each partition.
+
+    With --all: what a change of code, queries, pipelines or suites computes again of all that is on record.
+    """
     settings = load_settings()
+    if every == (pipeline is not None):
+        raise InvalidArgument("PIPELINE", pipeline or "", "the name of a pipeline, or --all instead of it")
+    if pipeline is None:
+        show_change(ChangeAsked(against, base, ReportFormat.JSON if as_json else output, budget), settings)
+        return
+    for option, given in (("--against", against), ("--base", base), ("--budget", budget)):
+        if given is not None:
+            raise InvalidArgument(option, given, "nothing without --all")
     show_plan(request_asked(pipeline, run_id, options, settings), settings, as_json=as_json)
 
 
@@ -65,7 +111,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
             typer.echo(remark)
         print_table("sources", SOURCES, ((stage, reads, since or "") for stage, reads, since in read))
         if changed:
-            print_table("columns of published tables that change", COLUMNS, map(_column_cells, changed))
+            print_table("columns of published tables that change", COLUMNS, map(column_cells, changed))
         _print_table(request, found)
         if released := what_was_released(request, found):
             typer.echo(released)
@@ -78,12 +124,6 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
 
 
 SOURCES = ("stage", "reads", "since the run has seen it")
-COLUMNS = ("table", "column", "was", "becomes", "breaks readers", "effect")
-
-
-def _column_cells(change: ColumnChange) -> tuple[str, ...]:
-    breaks = "yes" if change.breaks else "no"
-    return change.table, change.column, change.before, change.after, breaks, change.effect
 
 
 def _print_json(

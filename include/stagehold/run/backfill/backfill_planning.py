@@ -129,12 +129,16 @@ def _in_keys(choice: BackfillChoice, pipeline: Pipeline) -> BackfillChoice:
     return replace(choice, first=_as_key(choice.first, pipeline), last=_as_key(choice.last, pipeline))
 
 
-def plan_stale(keys: Sequence[str], pipeline: Pipeline, ledger: Ledger, settings: Settings) -> BackfillPlan:
+def plan_stale(
+    keys: Sequence[str], pipeline: Pipeline, ledger: Ledger, settings: Settings, code: Settings | None = None
+) -> BackfillPlan:
     """What a backfill of these intervals would compute with `--only stale`. They come oldest first, and need not be in
     the schedule.
+
+    :param code: settings whose project has the code and suites that count, where that is another one
     """
     choice = BackfillChoice(keys[0], keys[-1], only=Only.STALE)
-    return _plan_of(keys, _Planning(choice, keys, pipeline, ledger, settings))
+    return _plan_of(keys, _Planning(choice, keys, pipeline, ledger, settings, code))
 
 
 def _plan_of(keys: Sequence[str], planning: _Planning, progress: Progress | None = None) -> BackfillPlan:
@@ -188,13 +192,19 @@ class _Planning:
     """Planning of one interval after the other, as each may go on with what the one before it keeps."""
 
     def __init__(
-        self, choice: BackfillChoice, keys: Sequence[str], pipeline: Pipeline, ledger: Ledger, settings: Settings
+        self,
+        choice: BackfillChoice,
+        keys: Sequence[str],
+        pipeline: Pipeline,
+        ledger: Ledger,
+        settings: Settings,
+        code: Settings | None = None,
     ) -> None:
         self.choice, self.pipeline, self.ledger, self.settings = choice, pipeline, ledger, settings
         self.refusal: str | None = None
         self._changing: dict[str, frozenset[str]] = {}  # stages that run, by interval
         self._keys, self._ahead = keys, RecordsAhead(pipeline, keys, ledger)
-        self._shared = SharedFacts(settings, self._ahead.of)
+        self._shared = SharedFacts(code or settings, self._ahead.of)
         self._code_read: set[frozenset[str]] = set()  # stages whose code was looked at together
 
     def interval(self, key: str) -> IntervalPlan:
