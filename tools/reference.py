@@ -1,4 +1,5 @@
-"""Makes the pages of docs/reference/ from the code: pipeline fields, settings, commands and the web API.
+"""Makes the pages of docs/reference/ from the code: pipeline fields, settings, commands and the web API; and the JSON
+Schema of a pipeline file.
 
 `make docs` calls it. The page of the API imports Airflow, so tests that cannot do that ask for the others alone.
 """
@@ -20,6 +21,8 @@ import typer
 
 from stagehold.cli.main import app
 from stagehold.settings import PREFIX, Settings
+from stagehold.spec.pipeline_schema import FILE as SCHEMA
+from stagehold.spec.pipeline_schema import schema_text
 from stagehold.spec.reference import reference as pipeline_page
 
 MADE = "Made from the code by `make docs`; do not edit it."
@@ -190,6 +193,8 @@ def main(folder: Path) -> None:
         pages["api"] = api_page(openapi_document())
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    for schema in (SCHEMA, folder / SCHEMA.name):  # in the package, and beside the pages
+        schema.write_text(schema_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 from stagehold.cli.main import app
 from stagehold.settings import load_settings
 from stagehold.spec.loading.loader import find_pipeline
+from stagehold.spec.pipeline_schema import pipeline_schema
 
 
 def init(folder: Path, **variables: str):
@@ -23,6 +26,9 @@ def test_what_it_writes_is_a_pipeline_without_problems(tmp_path: Path) -> None:
     assert "stagehold run customer_totals" in answer.stdout
     settings = load_settings({}, project=str(tmp_path / "new"))
     assert [stage.name for stage in find_pipeline("customer_totals", settings).stages] == ["orders", "customer_totals"]
+    file = Path(settings.pipelines, "customer_totals.yaml")
+    (said,) = re.findall(r"^# yaml-language-server: \$schema=(.+)$", file.read_text(), re.MULTILINE)
+    assert json.loads((file.parent / said).read_text()) == pipeline_schema()
     assert len(list((Path(settings.lake_uri) / "raw" / "orders").glob("*.csv"))) == 4
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 from pydantic_core import PydanticCustomError
 
 AUTO = "auto"
@@ -98,11 +98,26 @@ def _amount(given: object, units: Mapping[str, object]) -> tuple[int, str] | Non
     return (int(match[1]), match[2]) if match else None
 
 
-Duration = Annotated[timedelta, BeforeValidator(read_duration), PlainSerializer(write_duration, when_used="json")]
+def _written(units: Mapping[str, object], *others: str) -> Any:
+    """The type of such a text for editors, which know it by its form."""
+    letters = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in unit) for unit in units)
+    form = rf"^\s*[0-9]{{1,{MOST_DIGITS}}}\s*({letters if units is SIZES else '|'.join(units)})\s*$"
+    return Annotated[str, Field(pattern="|".join((form, *(f"^{word}$" for word in others))))]
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(read_duration, json_schema_input_type=_written(TIMES)),
+    PlainSerializer(write_duration, when_used="json"),
+]
 PositiveDuration = Annotated[Duration, AfterValidator(more_than_nothing)]
 DurationOrAuto = Annotated[
     timedelta | Literal["auto"],
-    PlainValidator(read_duration_or_auto),
+    PlainValidator(read_duration_or_auto, json_schema_input_type=_written(TIMES, AUTO)),
     PlainSerializer(write_duration_or_auto, when_used="json"),
 ]
-Size = Annotated[int, BeforeValidator(read_size), PlainSerializer(write_size, when_used="json")]
+Size = Annotated[
+    int,
+    BeforeValidator(read_size, json_schema_input_type=_written(SIZES) | Annotated[int, Field(ge=KILOBYTE)]),
+    PlainSerializer(write_size, when_used="json"),
+]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stagehold.errors import FolderInUse, InvalidSetting
 from stagehold.settings import load_settings
+from stagehold.spec.pipeline_schema import FILE as SCHEMA
 
 TEMPLATE = Path(__file__).with_name("template")
 SUFFIX = ".txt"  # what is in the template is no part of the library
@@ -25,6 +26,7 @@ def write_project(folder: Path) -> tuple[Path, ...]:
     if "://" in lake:
         raise InvalidSetting("STAGEHOLD_LAKE", lake, "a folder of this machine, since files to read are written there")
     texts = {folder / name: text for name, text in _project_files()}
+    texts[folder / "include" / "pipelines" / SCHEMA.name] = SCHEMA.read_text(encoding="utf-8")
     texts |= {Path(lake) / "raw" / "orders" / name: text for name, text in _sample_files()}
     taken = sorted(str(path) for path in texts if path.exists())
     if taken:

@@ -66,10 +66,24 @@ def plain_type(given: object) -> str | None:
 
 
 Count = Annotated[int, Field(strict=True, ge=1)]
-CountOrAuto = Annotated[int | Literal["auto"], PlainValidator(_count_or_auto)]
+CountOrAuto = Annotated[
+    int | Literal["auto"], PlainValidator(_count_or_auto, json_schema_input_type=Count | Literal["auto"])
+]
 Switch = Annotated[bool, Field(strict=True)]
-ColumnType = Annotated[str, PlainValidator(_column_type)]
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+ColumnType = Annotated[str, PlainValidator(_column_type, json_schema_input_type=str)]
+Names = Annotated[
+    tuple[str, ...],
+    BeforeValidator(
+        lambda given: (given,) if isinstance(given, str) else given, json_schema_input_type=str | tuple[str, ...]
+    ),
+]
 Columns = Names
-Params = Annotated[Mapping[str, JsonValue], BeforeValidator(lambda given: {} if given is None else given)]
-Options = Annotated[Mapping[str, str], BeforeValidator(_option_texts)]
+Params = Annotated[
+    Mapping[str, JsonValue],
+    BeforeValidator(
+        lambda given: {} if given is None else given, json_schema_input_type=Mapping[str, JsonValue] | None
+    ),
+]
+Options = Annotated[
+    Mapping[str, str], BeforeValidator(_option_texts, json_schema_input_type=Mapping[str, str | bool | float])
+]

@@ -60,7 +60,7 @@ def _parts(inner: str) -> list[str]:
     return parts
 
 
-OutputColumnType = Annotated[str, PlainValidator(_output_type)]
+OutputColumnType = Annotated[str, PlainValidator(_output_type, json_schema_input_type=str)]
 
 
 class ColumnForm(SpecPart):

@@ -71,7 +71,11 @@ class DeterminismPolicy(StrEnum):
 
 # YAML reads an unquoted off as false.
 Determinism = Annotated[
-    DeterminismPolicy, BeforeValidator(lambda given: DeterminismPolicy.OFF if given is False else given)
+    DeterminismPolicy,
+    BeforeValidator(
+        lambda given: DeterminismPolicy.OFF if given is False else given,
+        json_schema_input_type=DeterminismPolicy | Literal[False],
+    ),
 ]
 
 
@@ -106,7 +110,10 @@ def _failures(given: object) -> int | str:
 
 
 LongEnough = Annotated[Duration, AfterValidator(_long_enough)]
-FailuresOrUnlimited = Annotated[int | Literal["unlimited"], PlainValidator(_failures)]
+FailuresOrUnlimited = Annotated[
+    int | Literal["unlimited"],
+    PlainValidator(_failures, json_schema_input_type=Annotated[int, Field(ge=0)] | Literal["unlimited"]),
+]
 
 
 class CheckpointSettings(SpecPart):

@@ -15,8 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from stagehold.code.sql_slice import names_interval_edges, with_interval
 from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
-from stagehold.model.units import read_size, write_size
-from stagehold.spec.settings.fields import Names, Options, SpecPart, Switch, written_name
+from stagehold.model.units import Size, read_size, write_size
+from stagehold.spec.settings.fields import Count, Names, Options, SpecPart, Switch, written_name
 
 INFER = "infer"  # in place of a schema: take the one that the first file seems to have
 
@@ -93,8 +93,15 @@ def read_bound(given: Any) -> int | date | datetime:
     return given
 
 
-Splits = Annotated[int | SplitSize | SplitList, BeforeValidator(read_splits)]
-Bound = Annotated[int | datetime | date, BeforeValidator(read_bound)]
+class WrittenSplitSize(SpecPart):
+    """A `SplitSize` as a file says it."""
+
+    bytes: Size
+
+
+WrittenSplits = Count | WrittenSplitSize | Annotated[list[str | list[str]], Field(min_length=1)]
+Splits = Annotated[int | SplitSize | SplitList, BeforeValidator(read_splits, json_schema_input_type=WrittenSplits)]
+Bound = Annotated[int | datetime | date, BeforeValidator(read_bound, json_schema_input_type=int | str)]
 Version = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -369,4 +376,4 @@ def _with_word(given: Any) -> Any:
     raise PydanticCustomError("reads", READS_ALLOWED)
 
 
-StageReads = Annotated[ReadsForm, BeforeValidator(_with_word)]
+StageReads = Annotated[ReadsForm, BeforeValidator(_with_word, json_schema_input_type=ReadsForm | Undeclared | None)]
