@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.model.context import StageContext, stage
+from stagehold.model.context import StageCheckpoint, StageContext, stage
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
-__all__ = ["StageContext", "dags", "stage"]
+__all__ = ["StageCheckpoint", "StageContext", "dags", "stage"]
 
 
 def dags(path: str | Path) -> Mapping[str, DAG]:

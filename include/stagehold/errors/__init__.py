@@ -91,6 +91,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- CheckpointNumberTaken    somebody else wrote a checkpoint under the same number first
     |   +-- CheckpointOvertaken ~    what a checkpoint consists of was discarded while it was being written
     |   +-- CheckpointsFailed ~      more checkpoints failed in a row than the pipeline tolerates
+    |   +-- NoticeFailed ~           a function that is to know of a complete checkpoint raised an error
     |   +-- CheckpointStoreClosed    a checkpoint came after its run had ended
     |   +-- SavepointError           a savepoint cannot be made, found or read
     |   |   +-- BadSavepointName     no savepoint can be called so

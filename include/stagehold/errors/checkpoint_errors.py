@@ -104,6 +104,19 @@ class CheckpointsFailed(CheckpointError, Transient):
         )
 
 
+class NoticeFailed(CheckpointError, Transient):
+    """A function that is to know of a complete checkpoint raised an error."""
+
+    def __init__(self, checkpoint: int, run_id: str, stage: str, function: str, error: Exception) -> None:
+        self.checkpoint, self.run_id, self.stage, self.function = checkpoint, run_id, stage, function
+        super().__init__(
+            f"Checkpoint {checkpoint} of run {run_id} is complete, and on_complete of {stage} ({function}) raised "
+            f"{type(error).__name__}: {error}\nWhat is consumable still is, and so is the checkpoint. The function "
+            "is called again while the run goes on, and by whoever takes up the run. When its cause is mended, call "
+            f"`stagehold resume {run_id}`."
+        )
+
+
 class CheckpointStoreClosed(CheckpointError, Terminal):
     """A checkpoint was completed after the run had ended and its checkpoints were cleaned up."""
 

@@ -42,7 +42,14 @@ class Checkpoints:
         return begun
 
     def complete(
-        self, checkpoint: CheckpointRecord, lease: Lease, *, written: int, referenced: int, covers: int
+        self,
+        checkpoint: CheckpointRecord,
+        lease: Lease,
+        *,
+        written: int,
+        referenced: int,
+        covers: int,
+        untold: bool = False,
     ) -> CheckpointRecord:
         """Its manifest is in the lake, with all rows of `partitions` up to ``covers``."""
         return self._set(
@@ -53,6 +60,7 @@ class Checkpoints:
             bytes_written=written,
             bytes_referenced=referenced,
             covers=covers,
+            untold=untold,
         )
 
     def fail(
@@ -63,6 +71,7 @@ class Checkpoints:
         failure: str,
         *,
         fails_run: bool = False,
+        untold: bool = False,
     ) -> CheckpointRecord:
         """Record that the checkpoint failed. There never will be another with its number."""
         return self._set(
@@ -73,7 +82,12 @@ class Checkpoints:
             reason=reason,
             failure=self._database.redact(failure),
             fails_run=fails_run,
+            untold=untold,
         )
+
+    def acknowledge(self, checkpoint: CheckpointRecord, lease: Lease) -> None:
+        """Record that everybody who has a part in the checkpoint was told how it ended."""
+        self._set(checkpoint, lease, untold=False)
 
     def discard(self, checkpoint: CheckpointRecord, lease: Lease) -> None:
         """Record that the checkpoint is about to be deleted from the lake: no run may restore it any more."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MARK = "stagehold_ledger"
 VERSION = 1
+LATER = {"untold": False}  # fields that were added since, with what a line without them means
 
 
 def to_lines(facts: Sequence[Fact]) -> bytes:
@@ -43,7 +44,9 @@ def from_lines(content: bytes) -> tuple[Fact, ...]:
 
 def _line(fact: Fact) -> bytes:
     kind = BY_TYPE[type(fact)]
-    return json.dumps({"kind": kind.word, **_form(kind.word).dump_python(fact, mode="json")}).encode() + b"\n"
+    said = _form(kind.word).dump_python(fact, mode="json")
+    facts = {name: value for name, value in said.items() if name not in LATER or value != LATER[name]}
+    return json.dumps({"kind": kind.word, **facts}).encode() + b"\n"
 
 
 def _fact(said: dict[str, Any]) -> Fact:

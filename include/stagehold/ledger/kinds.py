@@ -165,7 +165,10 @@ KINDS: Sequence[FactKind[Any]] = (
         where=_named,
         subject="checkpoints",
         identity=lambda checkpoint: (checkpoint.run_id, checkpoint.number),
-        progress=lambda checkpoint: (max(checkpoint.ended_at or LONG_AGO, checkpoint.discarded_at or LONG_AGO), 0),
+        progress=lambda checkpoint: (
+            max(checkpoint.ended_at or LONG_AGO, checkpoint.discarded_at or LONG_AGO),
+            int(not checkpoint.untold),
+        ),
         number=lambda checkpoint: (checkpoint.run_id, checkpoint.number),
     ),
     FactKind[Acceptance](

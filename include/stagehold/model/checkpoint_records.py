@@ -70,7 +70,8 @@ class CheckpointRecord:
     ``failure`` says in words why it failed, ``reason`` in one of Flink's; with ``fails_run`` it was one too many, and
     every attempt that was under way then fails. ``bytes_written`` are those of its own files, ``bytes_referenced``
     those of parts that an earlier checkpoint wrote. One that was ``discarded_at`` some time is in the lake no more. A
-    ``savepoint`` is the user's, who gave it this name.
+    ``savepoint`` is the user's, who gave it this name. It is ``untold`` while somebody who has a part in checkpoints
+    does not know how it ended.
     """
 
     run_id: str
@@ -88,6 +89,7 @@ class CheckpointRecord:
     bytes_referenced: int = 0
     discarded_at: datetime | None = None
     savepoint: str | None = None
+    untold: bool = False
 
     @property
     def kept(self) -> bool:

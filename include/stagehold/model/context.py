@@ -34,6 +34,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from pyarrow import Table  # type: ignore[import-untyped]
     from pyspark.sql import DataFrame
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -109,6 +110,36 @@ class StageContext:
     @property
     def is_restored(self) -> bool:
         return self.restored_from is not None
+
+
+@dataclass(frozen=True)
+class StageCheckpoint:
+    """What a stage has in a checkpoint of its run that is complete: the ``ctx`` of its `on_complete` function.
+
+    ``partitions`` are the consumable ones of ``parallelism``. The function is called in the process that takes the
+    run's checkpoints, for one checkpoint after the other, at least once for each: again if that process died, or if the
+    function raised. A checkpoint that a newer one replaced before it could be told is passed over.
+    """
+
+    pipeline: str
+    stage: str
+    interval: str
+    run_id: str
+    number: int
+    partitions: tuple[int, ...]
+    parallelism: int
+    read: Callable[[], Table] = field(repr=False)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    logger: logging.Logger = field(default_factory=lambda: logging.getLogger("stagehold.stage"))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all partitions of the stage are in it."""
+        return len(self.partitions) == self.parallelism
+
+    def rows(self) -> Table:
+        """The rows of these partitions as a table of Arrow's, all in memory, with their partition as `_partition`."""
+        return self.read()
 
 
 def seed_of(pipeline: str, stage_id: str, interval: str) -> int:

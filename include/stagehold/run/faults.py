@@ -69,6 +69,7 @@ class CheckpointPoint(StrEnum):
     HALF_ACKNOWLEDGED = "checkpoint_half_acknowledged"  # some have done so, and not all
     WRITTEN = "checkpoint_written"  # its manifest is in the lake, and the ledger does not know
     RECORDED = "checkpoint_recorded"  # it is complete, and those that it replaces are still there
+    TOLD = "checkpoint_told"  # whoever has a part in it knows, and the ledger does not know that
     RELEASED = "checkpoint_released"  # what it replaces counts no more, and is still in the lake
 
 

@@ -253,6 +253,11 @@ class StageSettings(SpecPart):
     then run in the order of the schedule.
     Example: `state: {totals: {kind: keyed, key: customer, columns: {customer: bigint, orders: bigint}}}`"""
 
+    on_complete: str | None = None
+    """A function, as `module:function` below the project, that is called with what the stage has in a checkpoint each
+    time that one of the run is complete: at least once for each, in order; see extensions.md. For a stored output.
+    Example: `on_complete: jobs.sales:publish`"""
+
     per_wave: Switch = False
     """Whether the function is given the rows of a whole wave at once, with the column `_partition`, which it must
     keep. For functions that make rows one by one from a source or `forward` inputs.

@@ -25,7 +25,12 @@ pytestmark = pytest.mark.slow
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0017(connection) -> None:
+    connection.execute(text("ALTER TABLE checkpoints DROP COLUMN untold"))
+
+
 def undo_0016(connection) -> None:
+    undo_0017(connection)
     for column in ("taken_at", "renewed_at", "pulse"):
         connection.execute(text(f"ALTER TABLE leases DROP COLUMN {column}"))
 

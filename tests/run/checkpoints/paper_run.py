@@ -43,7 +43,20 @@ _FORKS.set_forkserver_preload([__name__])
 PIPELINE, INTERVAL, RUN = "paper", "2026-11-20", "r"
 LEFT, RIGHT = "left", "right"  # each a region of its own, with a source of its own
 PARTITIONS = 8  # four waves of two
-JOBS = "from stagehold import stage\n\n" + "".join(f"@stage\ndef {one}(ctx, source): ...\n\n" for one in (LEFT, RIGHT))
+JOBS = (
+    "from stagehold import stage\n\n"
+    + "".join(f"@stage\ndef {one}(ctx, source): ...\n\n" for one in (LEFT, RIGHT))
+    + """\
+from pathlib import Path
+
+def note(ctx):
+    here = Path(__file__).parent
+    if (here / "refuse").exists():
+        raise RuntimeError("not now")
+    with (here / "told").open("a") as told:
+        told.write(f"{ctx.number} {len(ctx.partitions)}\\n")
+"""
+)
 Pace = Callable[[str, int], None]  # is called in each wave with the stage and the wave's number
 
 
@@ -74,14 +87,17 @@ class PaperRun:
     checkpoint: Mapping[str, Any]
     stages: Sequence[str] = (LEFT, RIGHT)
     said: list[str] = field(default_factory=list)
+    noted: bool = False  # whether the left stage's function notes the checkpoints of which it is told
     _open: ExitStack = field(default_factory=ExitStack)
 
     @staticmethod
-    def make(folder: Path, stages: Sequence[str] = (LEFT, RIGHT), **checkpoint: Any) -> PaperRun:
+    def make(
+        folder: Path, stages: Sequence[str] = (LEFT, RIGHT), *, noted: bool = False, **checkpoint: Any
+    ) -> PaperRun:
         project = folder / "project"
         (project / "suites").mkdir(parents=True, exist_ok=True)
         (project / "paper_jobs.py").write_text(JOBS)
-        run = PaperRun(settings_of(folder), checkpoint, stages)
+        run = PaperRun(settings_of(folder), checkpoint, stages, noted=noted)
         for partition in range(PARTITIONS):
             path = Path(run.settings.lake_uri, "raw", f"{partition}.parquet")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +115,14 @@ class PaperRun:
             "verify": "never",  # fingerprints are Spark's
             "restart": {"strategy": "fixed-delay", "attempts": 9, "delay": "1ms"},
             "checkpoint": dict(self.checkpoint),
-            "stages": {stage: {"job": f"paper_jobs:{stage}", "source": source} for stage in self.stages},
+            "stages": {
+                stage: {
+                    "job": f"paper_jobs:{stage}",
+                    "source": source,
+                    **({"on_complete": "paper_jobs:note"} if self.noted and stage == LEFT else {}),
+                }
+                for stage in self.stages
+            },
         }
         return build_pipeline(declaration, project=Path(self.settings.project), suites=Path(self.settings.suites))
 
@@ -152,10 +175,16 @@ class PaperRun:
         :param tear: the number of a checkpoint while whose manifest it writes it is killed.
         """
         process = _FORKS.Process(
-            target=_work, args=(self.settings.home_path.parent, self.checkpoint, stage, seconds, tear)
+            target=_work, args=(self.settings.home_path.parent, self.checkpoint, stage, seconds, tear, self.noted)
         )
         process.start()
         return process
+
+    @property
+    def notes(self) -> list[tuple[int, int]]:
+        """The checkpoints of which the left stage's function was told, each with how many partitions it had."""
+        lines = Path(self.settings.project, "told").read_text().splitlines()
+        return [(int(number), int(partitions)) for number, partitions in map(str.split, lines)]
 
     @property
     def records(self) -> tuple[CheckpointRecord, ...]:
@@ -205,8 +234,8 @@ def tear_manifest(number: int) -> None:
     FolderFiles.create = torn
 
 
-def _work(folder: Path, checkpoint: Mapping[str, Any], stage: str, seconds: float, tear: int) -> None:
-    run = PaperRun(settings_of(folder), checkpoint)
+def _work(folder: Path, checkpoint: Mapping[str, Any], stage: str, seconds: float, tear: int, noted: bool) -> None:
+    run = PaperRun(settings_of(folder), checkpoint, noted=noted)
     if tear:
         tear_manifest(tear)
     try:

@@ -134,6 +134,7 @@ def _line(record: CheckpointRecord, parts: Mapping[CheckpointKey, AcknowledgedPa
         alignment=part.alignment,
         failure=record.failure,
         fails_run=record.fails_run,
+        untold=record.untold,
     )
 
 

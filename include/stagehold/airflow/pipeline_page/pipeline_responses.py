@@ -231,7 +231,8 @@ class CheckpointCounts(ResponseModel):
 class CheckpointLine(ResponseModel):
     """One checkpoint or savepoint. ``bytes_written`` is the size of its own files, ``bytes_full`` includes files that
     it shares with earlier ones. ``alignment`` is how many seconds it waited for waves to end, None unless all attempts
-    did their part. A completed checkpoint is in the lake unless it was ``replaced``.
+    did their part. A completed checkpoint is in the lake unless it was ``replaced``. It is ``untold`` while a listener
+    or stage that has a part in it does not know that it ended.
     """
 
     run_id: str
@@ -250,6 +251,7 @@ class CheckpointLine(ResponseModel):
     alignment: float | None
     failure: str | None
     fails_run: bool
+    untold: bool
 
 
 class RestoreLine(ResponseModel):

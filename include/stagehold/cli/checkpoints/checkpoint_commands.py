@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stagehold.model.records import Restore, Run
 
 checkpoints = typer.Typer(help="Numbered checkpoints of a run: what it had reached.", no_args_is_help=True)
+UNTOLD = "not told to all that have a part in it"
 COLUMNS = ("number", "state", "trigger", "taken", "seconds", "acknowledged", "written", "referenced", "of", "why")
 RunName = Annotated[str | None, typer.Option("--run", help="Id of the run. Default: the newest of all.")]
 Number = Annotated[int, typer.Argument(help="Number of the checkpoint.")]
@@ -178,8 +179,13 @@ def _row(record: CheckpointRecord, parts: Sequence[Acknowledgement]) -> tuple[st
         decimal(record.bytes_written),
         decimal(record.bytes_referenced),
         f"{record.pipeline} {record.interval}",
-        f"{record.failure or ''}{' (failed the run)' if record.fails_run else ''}",
+        _why(record),
     )
+
+
+def _why(record: CheckpointRecord) -> str:
+    failed = f"{record.failure or ''}{' (failed the run)' if record.fails_run else ''}"
+    return ", ".join(filter(None, (failed, UNTOLD if record.untold else "")))
 
 
 def stage_rows(checkpoint: Checkpoint | None) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ from stagehold.model.records import AttemptState, FailureClass, RunState, Severi
 from stagehold.model.restore_choices import ClaimMode
 from stagehold.model.standing import PartitionState
 
-SCHEMA_VERSION = "0016"
+SCHEMA_VERSION = "0017"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -385,14 +385,16 @@ checkpoints = Table(
     Column("discarded_at", UtcTime),
     Column("covers", BigInteger),
     Column("savepoint", String(250)),
+    Column("untold", Boolean, nullable=False, server_default=false()),
     Index(None, "pipeline", "interval"),
     comment=(
         "Scope: one numbered checkpoint or savepoint of a run. Lifetime: written when it is triggered, which spends "
         "its number; state, ended_at, failure, reason, fails_run, bytes and covers are set when it ends, discarded_at "
-        "when its manifest is deleted. covers is the highest id in `partitions` that it has. NULL: ended_at, it is in "
-        "progress, or who took it died; failure, reason, it did not fail, or no word of Flink's says why; "
-        "discarded_at, its manifest is in the lake, if it was completed; covers, it is not known to which row it "
-        "goes, as after a ledger was rebuilt, whose rows have other ids; savepoint, it is a checkpoint."
+        "when its manifest is deleted; untold is set when it ends, and taken back when all know who have a part in it. "
+        "covers is the highest id in `partitions` that it has. NULL: ended_at, it is in progress, or who took it died; "
+        "failure, reason, it did not fail, or no word of Flink's says why; discarded_at, its manifest is in the lake, "
+        "if it was completed; covers, it is not known to which row it goes, as after a ledger was rebuilt, whose rows "
+        "have other ids; savepoint, it is a checkpoint."
     ),
 )
 

@@ -13,13 +13,14 @@ from types import TracebackType
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator_settings import CoordinatorSettings, retention_of
 from stagehold.checkpoints.store import DELETED_AT, CompletedCheckpoint
-from stagehold.errors import LeaseHeld, StageholdError
+from stagehold.errors import LeaseHeld, NoticeFailed, StageholdError
 from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import Lease, Run
 from stagehold.model.states import GLOBALLY_TERMINAL
 from stagehold.run.checkpoints.coordinator_driver import Driver
 from stagehold.run.checkpoints.discarding import take_coordinator_lease
-from stagehold.run.checkpoints.run_checkpoints import LISTENERS, Listener, RunCheckpoints, say
+from stagehold.run.checkpoints.notices import Notices
+from stagehold.run.checkpoints.run_checkpoints import KIND, LISTENERS, Listener, RunCheckpoints, say
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.lease.leasing import kept_alive
@@ -101,24 +102,30 @@ class Coordination:
 MOMENT = 0.1
 
 
-def leave_checkpoint(request: RunRequest, workplace: Workplace) -> None:
+def leave_checkpoint(request: RunRequest, workplace: Workplace) -> Exception | None:
     """Take a checkpoint if the run has ended, and none was taken since; or delete all checkpoints, if the run was
-    cancelled and its author wants that.
+    cancelled and its author wants that. Tell everybody who has a part in them.
 
     Raises nothing: what the run has reached is on record without it, and the next end of the run takes a checkpoint. A
-    process that dies between the end of the run and its checkpoint leaves none.
+    process that dies between the end of the run and its checkpoint leaves none. It returns the error for which a stage
+    that is to know of the checkpoint does not: nobody will tell it again by himself.
     """
     try:
         with naming_storage(workplace.settings):
             run = workplace.ledger.runs.get(request.run_id)
             if run.state in GLOBALLY_TERMINAL:
                 _end(run, request, workplace)
+    except NoticeFailed as failed:
+        workplace.warn(request.run_id, KIND, f"checkpoint {failed.checkpoint}", str(failed))
+        return failed
     except LeaseHeld:
         log.info("somebody else takes a checkpoint of run %s", request.run_id)
     except Exception as error:
         told_on_purpose = isinstance(error, StageholdError)
         log.warning("no checkpoint was left of run %s", request.run_id, exc_info=not told_on_purpose)
         workplace.progress(f"no checkpoint was left of run {request.run_id}: {error}")
+        return error if any(stage.on_complete for stage in request.pipeline.stages) else None
+    return None
 
 
 def _end(run: Run, request: RunRequest, workplace: Workplace) -> None:
@@ -129,10 +136,12 @@ def _end(run: Run, request: RunRequest, workplace: Workplace) -> None:
     lease = _lease_when_free(run, workplace)
     with kept_alive(lease, workplace) as heartbeat:
         checkpoints = RunCheckpoints(run, request, workplace, heartbeat)
+        notices = Notices(checkpoints)
         if run.state in DELETED_AT[retention_of(request.pipeline.checkpoint)]:
             _delete_all(checkpoints)
         elif not checkpoints.is_covered():
-            _take(checkpoints)
+            _take(checkpoints, notices)
+        notices.tell()
 
 
 def _lease_when_free(run: Run, workplace: Workplace) -> Lease:
@@ -163,10 +172,11 @@ def _delete_all(checkpoints: RunCheckpoints) -> None:
         checkpoints.workplace.progress(f"deleted checkpoints {numbers} of run {run.run_id}, which was cancelled")
 
 
-def _take(checkpoints: RunCheckpoints) -> None:
+def _take(checkpoints: RunCheckpoints, notices: Notices) -> None:
     checkpoints.clear_up()
     before = checkpoints.store
     record = checkpoints.take(CheckpointTrigger.END_OF_RUN)
+    notices.tell()  # before what it replaces is deleted
     _, dropped = before.add(CompletedCheckpoint(record.number, SnapshotKind.CHECKPOINT))
     for entry in dropped:
         checkpoints.discard(entry.id, record.number)

@@ -14,7 +14,7 @@ from stagehold.checkpoints import coordinator_events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator import Coordinator
 from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
-from stagehold.errors import StageholdError
+from stagehold.errors import NoticeFailed, StageholdError
 from stagehold.model.checkpoint_records import (
     Acknowledgement,
     Answer,
@@ -25,12 +25,14 @@ from stagehold.model.checkpoint_records import (
 from stagehold.model.records import Run, RunState
 from stagehold.model.states import RunEvent, Transition, newest_life
 from stagehold.model.units import write_duration
+from stagehold.run.checkpoints.notices import Notices
 from stagehold.run.checkpoints.run_checkpoints import Listener, RunCheckpoints, tell
 from stagehold.run.checkpoints.run_events import RunWatch, parts_of
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.faults import CheckpointPoint
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 1.0  # seconds between two looks at the ledger
+BEFORE_NOTICE = 5_000  # milliseconds before a notice that failed is given again
 LOOKS = 10  # looks in an interval or a timeout, whichever is shorter
 
 TRIGGERS = {
@@ -63,7 +65,7 @@ class Driver:
         self, checkpoints: RunCheckpoints, settings: CoordinatorSettings, listeners: Sequence[Listener]
     ) -> None:
         self._checkpoints, self._settings, self._listeners = checkpoints, settings, tuple(listeners)
-        self._clock, self._ledger = Clock(), checkpoints.workplace.ledger
+        self._clock, self._ledger, self._notices = Clock(), checkpoints.workplace.ledger, Notices(checkpoints)
         parts = parts_of(checkpoints.request.pipeline)
         self._watch = RunWatch(checkpoints.run, parts, self._ledger)
         self._machine = Coordinator(
@@ -81,6 +83,8 @@ class Driver:
         self._halved: set[int] = set()
         self._asked_for: set[str] = set()  # savepoints
         self._newest = 0
+        self._next_notice: int | None = self._clock.now  # None while everybody knows everything
+        self._failed_notice: str | None = None
 
     def turn(self) -> None:
         """Look once at what has happened, and do what follows from it.
@@ -88,6 +92,8 @@ class Driver:
         :raises LeaseLost: or Fenced, another process has the lease.
         """
         self._checkpoints.heartbeat.check()
+        if self._next_notice is not None and self._next_notice <= self._clock.now:
+            self._notify()
         for event in self._watch.look(tuple(self._records.values()), self._clock.now):
             self._handle(event)
         self._go_on_after_failure()
@@ -168,6 +174,7 @@ class Driver:
         else:
             self._newest = command.checkpoint
         self._tell(record)
+        self._notify()  # before what it replaces is deleted
 
     @_carry_out.register
     def _(self, command: events.Announce) -> None:
@@ -226,6 +233,19 @@ class Driver:
         text = failure_text(command.reason, answers, self._settings.timeout, self._errors.pop(record.number, None))
         self._answer_request(record.savepoint, command.reason, text)
         self._tell(self._checkpoints.fail(record, command.reason, text, fails_run=fails_run))
+        self._notify()
+
+    def _notify(self) -> None:
+        """Tell everybody who has a part in the checkpoints. A function that raises is asked again a moment later."""
+        try:
+            self._notices.tell()
+        except NoticeFailed as error:
+            self._next_notice = self._clock.now + BEFORE_NOTICE
+            if str(error) != self._failed_notice:
+                self._failed_notice = str(error)
+                self._checkpoints.warn(error.checkpoint, str(error))
+        else:
+            self._next_notice = None
 
     def _notice_halves(self) -> None:
         for pending in self._machine.pending.values():

@@ -13,6 +13,7 @@ from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt, NothingToSave, SavepointTaken
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
@@ -26,6 +27,7 @@ from stagehold.model.checkpoint_records import (
 from stagehold.model.records import Event, Lease, Run
 from stagehold.run.checkpoints.checkpoint_contents import Base, Changes, protected
 from stagehold.run.checkpoints.discarding import LONGEST, ClaimedSnapshot
+from stagehold.run.checkpoints.notices import has_audience
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
@@ -181,7 +183,27 @@ class RunCheckpoints:
     def fail(
         self, record: CheckpointRecord, reason: CheckpointFailure, text: str, *, fails_run: bool = False
     ) -> CheckpointRecord:
-        return self.workplace.ledger.checkpoints.fail(record, self._lease, reason, text, fails_run=fails_run)
+        ledger, untold = self.workplace.ledger, has_audience(self.request)
+        return ledger.checkpoints.fail(record, self._lease, reason, text, fails_run=fails_run, untold=untold)
+
+    @property
+    def untold(self) -> tuple[CheckpointRecord, ...]:
+        """The checkpoints whose ends are still to be told, by number."""
+        return tuple(record for record in self._known if record.untold)
+
+    def acknowledge(self, record: CheckpointRecord) -> None:
+        """Record that all who have a part in the checkpoint know how it ended."""
+        self.workplace.ledger.checkpoints.acknowledge(record, self._lease)
+
+    def warn(self, number: int, text: str) -> None:
+        """Say it, and keep it among the run's events."""
+        self.workplace.warn(self.run.run_id, KIND, f"checkpoint {number}", text)
+
+    def opened(self, record: CheckpointRecord) -> OpenedCheckpoint:
+        """
+        :raises CheckpointCorrupt: it cannot be read.
+        """
+        return self._stored.open(record.number)
 
     def discard(self, number: int, newest: int) -> None:
         """Delete a checkpoint that ``newest`` replaces, unless a run that goes on needs it, or a resume of this run
@@ -228,7 +250,13 @@ class RunCheckpoints:
         own = [part for part in manifest.parts if part.written_by == record.number]
         written, everything = (sum(part.bytes for part in parts) for parts in (own, manifest.parts))
         return self.workplace.ledger.checkpoints.complete(
-            record, self._lease, written=written, referenced=everything - written, covers=covers
+            record,
+            self._lease,
+            written=written,
+            referenced=everything - written,
+            covers=covers,
+            # A plain savepoint is its user's alone, as in Flink.
+            untold=record.trigger is not CheckpointTrigger.ASKED_FOR and has_audience(self.request),
         )
 
     def _completed_savepoint(self, record: CheckpointRecord) -> bool:

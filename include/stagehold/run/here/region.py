@@ -107,11 +107,14 @@ def _attempt_with(
         with beating(lease, workplace, meter) as heartbeat:
             begun = RegionAttempt.begin(task, attempt, heartbeat, workplace, Healer(workplace))
             with coordinating(task.request, workplace):
-                return begun.run()
+                outcome = begun.run()
     finally:
         ledger.leases.release(lease)
         release_after_attempt(task.request, workplace)
-        leave_checkpoint(task.request, workplace)  # points to nothing that was released
+        untold = leave_checkpoint(task.request, workplace)  # points to nothing that was released
+    if untold:
+        raise untold
+    return outcome
 
 
 def _scheduled(task: RegionTask, workplace: Workplace) -> Attempt:

@@ -72,9 +72,9 @@ def _unload_if_old(spark: SparkSession) -> None:
     """A process may outlive an edit, and a session that a module keeps. Modules hold on to each other, so all go when
     one has to.
     """
-    if not forget_taken(spark) and all(_version(name) == version for name, version in _imported.items()):
+    if not forget_taken(spark) and all(_version(name) == version for name, version in _imported.copy().items()):
         return
-    for name in _imported:
+    for name in _imported.copy():  # other threads load functions meanwhile
         sys.modules.pop(name, None)
     _imported.clear()
     importlib.invalidate_caches()

@@ -77,6 +77,7 @@ def check(draft: Draft) -> Iterator[Problem]:
         yield from _check_columns(draft, name)
         yield from _check_gate(draft, name)
         yield from _check_keeping(draft, name)
+        yield from _check_on_complete(draft, name)
         yield from _check_spark(draft.stages[name].spark, ("stages", name))
         yield from check_state(draft, name)
     yield from check_edges(draft)
@@ -270,6 +271,16 @@ def _check_keeping(draft: Draft, name: str) -> Iterator[Problem]:
             "'keep'",
             "recompute, for an output that is not stored; keep needs a stored one",
         )
+
+
+def _check_on_complete(draft: Draft, name: str) -> Iterator[Problem]:
+    function, path = draft.stages[name].on_complete, ("stages", name, "on_complete")
+    if function is None:
+        return
+    if problem := job_problem(function, (), draft.project):
+        yield Problem(path, *problem)
+    if not draft.types[name].stored:
+        yield Problem(path, show(function), "only where the output is stored, as with `output: {type: blocking}`")
 
 
 def _is_name(text: str) -> bool:

@@ -244,6 +244,7 @@ const Opened = ({ dagId, one }) => html`
           ${one.failure}${one.fails_run && ` ${textOf("checkpoint.too_many")}`}
         <//>`
     }
+    ${one.untold && html`<${Muted} data-testid="untold">${textOf("checkpoint.untold")}<//>`}
     <${Box} mt="2"><${Parts} dagId=${dagId} one=${one} /><//>
   <//>`;
 

@@ -497,6 +497,7 @@ export const DE = {
   "checkpoint.no_part": "Kein Versuch hatte teil daran: alles darin war schon da.",
   "checkpoint.attempts": "Versuche",
   "checkpoint.run": "von Lauf {run}",
+  "checkpoint.untold": "Noch nicht alle Beteiligten haben erfahren, wie er ausging.",
   "checkpoint.too_many": "Das war einer zu viel, und der Lauf schlug fehl.",
   "checkpoint.written_by": "von ihm geschrieben",
   "checkpoint.in_full": "{size} insgesamt",

@@ -495,6 +495,7 @@ export const EN = {
   "checkpoint.no_part": "No attempt had a part in it: all that it has was there already.",
   "checkpoint.attempts": "Attempts",
   "checkpoint.run": "of run {run}",
+  "checkpoint.untold": "Not all that have a part in it were told how it ended.",
   "checkpoint.too_many": "This was one too many, and failed the run.",
   "checkpoint.written_by": "written by it",
   "checkpoint.in_full": "{size} in full",

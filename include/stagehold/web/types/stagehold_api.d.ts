@@ -135,6 +135,7 @@ declare namespace Api {
     alignment: number | null;
     failure: string | null;
     fails_run: boolean;
+    untold: boolean;
   }
 
   interface CheckpointPage {
