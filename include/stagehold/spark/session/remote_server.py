@@ -227,7 +227,7 @@ def _how_to_trust(server: RemoteServer) -> str:
 
 
 def _how_without_tls(server: RemoteServer) -> str:
-    if "token" not in dict(server.parameters):
+    if server.is_here or "token" not in dict(server.parameters):
         return f"Take `use_ssl=true` out of {SETTING}."
     return (
         "With a token, TLS is spoken to every other machine. Have a proxy in front of the server speak it, and name "

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from stagehold.errors import StageholdError
@@ -77,7 +77,7 @@ def _python(spark: SparkSession) -> str:
     """What Python functions find where they run. The function is sent as it is, so that workers need no Stagehold."""
     from pyspark.sql.functions import udf
 
-    def about_worker(_: Any) -> str:
+    def about_worker() -> str:
         import importlib.metadata
         import json
         import os
@@ -93,7 +93,7 @@ def _python(spark: SparkSession) -> str:
         worker = f"{socket.gethostname()} {os.getppid()}"
         return json.dumps({"python": platform.python_version(), "worker": worker, **packages})
 
-    asked = spark.range(0, PARTS, 1, PARTS).select(udf(about_worker, "string")("id").alias("said"))
+    asked = spark.range(0, PARTS, 1, PARTS).select(udf(lambda _: about_worker(), "string")("id").alias("said"))
     found = [json.loads(row.said) for row in asked.collect()]
     missing = sorted({package for each in found for package in ("pyarrow", "pandas") if not each[package]})
     if missing:
