@@ -114,7 +114,7 @@ def test_after_the_loss_of_a_ledger_it_is_still_pinned(nights, tmp_path):
     pin(nights, *DAYS[:2])
     unpin(nights, DAYS[1])
     with Ledger.open(f"sqlite:///{tmp_path}/rebuilt.db") as rebuilt:
-        told = LakeKnowledge(read_chronicle(nights.settings.lake_uri).facts, {})
+        told = LakeKnowledge(read_chronicle(nights.settings.lake_uri)[0], {})
         rebuilt.facts.mend(lambda known: missing_in_ledger(known, told))
         assert rebuilt.pins.holding(PIPELINE) == nights.ledger.pins.holding(PIPELINE)
         assert list(rebuilt.pins.holding(PIPELINE)) == [DAYS[0]]
