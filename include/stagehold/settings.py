@@ -21,6 +21,7 @@ _PIPELINES = Path("include", "pipelines")
 # The folder in which a command is called; where that is no project, the source tree if there is one.
 PROJECT = _SOURCE_TREE if (_SOURCE_TREE / _PIPELINES).is_dir() and not (_HERE / _PIPELINES).is_dir() else _HERE
 PREFIX = "STAGEHOLD_"
+SECRET_PREFIX = "STAGEHOLD_SECRET_"  # noqa: S105 - how variables with secrets begin
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
 _OBJECT_STORE = "s3://"  # as `lake.store.location` has it, which is above this
@@ -34,6 +35,7 @@ _PATHS = (
     "sandboxes",
     "airflow_credentials",
     "spark_token_file",
+    "secrets",
 )
 _SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/?:][^?:]*)(\?.*)?")  # a relative one
 _ADDRESS = re.compile(r"\w[\w+.-]*:")  # what no path of this machine begins with
@@ -139,6 +141,9 @@ class Settings:
     """Folder or `s3://` prefix of the lakes of sandboxes. Default: `HOME/sandboxes`; `LAKE-sandboxes` for a lake in
     a bucket."""
 
+    secrets: str = ""
+    """Folder of files with secrets, each called like its secret and with mode 0600. Default: `HOME/secrets`."""
+
     @property
     def home_path(self) -> Path:
         return Path(self.home).absolute()
@@ -155,6 +160,10 @@ class Settings:
         if self.sandbox:
             return self._sandbox_ledger
         return self.ledger or f"sqlite:///{self.home_path / 'ledger.db'}"
+
+    @property
+    def secrets_folder(self) -> str:
+        return self.secrets or str(self.home_path / "secrets")
 
     @property
     def production(self) -> Settings:
@@ -220,7 +229,7 @@ def load_settings(environment: Mapping[str, str] = os.environ, project: str = ""
     """
     known = tuple(_variable(field.name) for field in fields(Settings))
     for name in environment:
-        if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX) and name not in known:
+        if name.startswith(PREFIX) and not name.startswith((TEST_PREFIX, SECRET_PREFIX)) and name not in known:
             _warn_of_unknown(name, known)
     named = {
         field.name: _read(field.name, field.type, environment)

@@ -113,6 +113,7 @@ MISTAKES: list[tuple[str, int, str, str]] = [
     # edit => line, field, part of "given | allowed"
     ("pipeline: revenue\\n => ", 1, "pipeline", "nothing | lower-case"),
     ("pipeline: revenue => pipeline: Revenue!", 1, "pipeline", "'Revenue!' | lower-case"),
+    ("failover: full => secrets: [api_token, API]", 10, "secrets", "'API' | names of small letters"),
     ("pipeline: revenue => pipeline: 7", 1, "pipeline", "7 | text"),
     ("failover: full => failover: fully", 10, "failover", "'fully' | region, full (did you mean full?)"),
     ("failover: full => failovr: full", 10, "failovr", "'full' | pipeline, stages"),

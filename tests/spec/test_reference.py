@@ -59,7 +59,7 @@ def totals():
 def declaration():
     source = {"kind": "parquet", "path": "${lake}/orders", "splits": 4}
     stages = {"orders": {"job": "jobs.sales:orders", "source": source}, "totals": totals(), "others": totals()}
-    return {"pipeline": "sales", "stages": stages}
+    return {"pipeline": "sales", "secrets": ["api_token"], "stages": stages}
 
 
 def with_example(form, example):

@@ -36,6 +36,7 @@ from stagehold.model.records import (
     TakenPosition,
     Waiver,
 )
+from stagehold.secrets import masked
 from stagehold.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class LakeChronicle:
             raise FileExistsError(f"{self.lake_uri}/{path} was there before it was made")
 
 
-def open_ledger(settings: Settings, redact: Redact = str) -> Ledger:
+def open_ledger(settings: Settings, redact: Redact = masked) -> Ledger:
     """The ledger of these settings, whose facts are kept in their lake as well."""
     return Ledger.open(settings.ledger_url, redact, LakeChronicle(settings.lake_uri), tell_listeners)
 

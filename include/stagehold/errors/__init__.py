@@ -9,6 +9,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InvalidSetting           a setting has a value outside its allowed ones
     |   +-- InvalidArgument          an argument of a command says something impossible
     |   +-- InvalidParameter         a run was given a parameter or value that its pipeline does not have
+    |   +-- SecretsUnusable          secrets that a pipeline declares are not found, or not kept as they have to be
     |   +-- IntervalNeeded           an interval that a later one goes on from cannot be deleted alone
     |   +-- IntervalPinned           an interval that somebody pinned cannot be deleted
     |   +-- InvalidInterval          an interval that does not exist, or that may be several

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from stagehold.errors.base import StageholdError, Terminal, Transient, first_of
 
@@ -39,6 +39,20 @@ class InvalidParameter(RequestError, Terminal):
         super().__init__(
             f"Parameter {name} is {given!r}; allowed: {allowed}. Nothing was run. Give it another value, or leave it "
             "out to run with the default."
+        )
+
+
+class SecretsUnusable(RequestError, Terminal):
+    """Secrets that a pipeline declares are nowhere to be found, or not kept as they have to be.
+
+    :param problems: what is wrong with each, by name; never its value.
+    """
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        self.problems = dict(problems)
+        lines = "".join(f"\n  {name} {problem}" for name, problem in self.problems.items())
+        super().__init__(
+            f"Secrets that the pipeline declares cannot be used, so nothing was computed:{lines}\nThen run it again."
         )
 
 

@@ -31,6 +31,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -80,6 +81,31 @@ class StageState:
         return StageState, ()
 
 
+class StageSecrets:
+    """The values of the secrets that a pipeline declares. They show in no text, and do not go to Spark's workers.
+
+    A test makes one of values: ``StageSecrets({"api": "for-tests"})``.
+    """
+
+    def __init__(self, values: Mapping[str, str] | None = None, *, sent: bool = False) -> None:
+        self._values, self._sent = values or {}, sent
+
+    def value(self, name: str) -> str:
+        if self._sent:
+            raise RuntimeError(
+                "secrets are not sent to Spark's workers: take the value before, in the stage's function, as in "
+                f'`token = ctx.secret("{name}")`'
+            )
+        if name not in self._values:
+            from stagehold.errors import UnknownName  # Spark's workers have this module, and not that one
+
+            raise UnknownName("secret", name, tuple(self._values))
+        return self._values[name]
+
+    def __reduce__(self) -> tuple[partial[StageSecrets], tuple[()]]:
+        return partial(StageSecrets, sent=True), ()
+
+
 @dataclass(frozen=True)
 class StageContext:
     """The facts a stage may depend on, so that it needs neither the clock nor a random source.
@@ -102,6 +128,13 @@ class StageContext:
     restored_from: str | None = None
     state: StageState = field(default_factory=StageState)
     interval_end: datetime | None = None
+    secrets: StageSecrets = field(default_factory=StageSecrets, repr=False, compare=False)
+
+    def secret(self, name: str) -> str:
+        """The value of a secret that the pipeline declares in `secrets`. It counts in no key, and is taken out of
+        errors and logs; out of rows it is not.
+        """
+        return self.secrets.value(name)
 
     @property
     def interval_start(self) -> datetime | None:

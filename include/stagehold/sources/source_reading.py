@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import groupby
@@ -119,8 +119,11 @@ class SourceFrames:
     Its columns are found once, from one file or the declaration, and all splits have them.
     """
 
-    def __init__(self, spark: SparkSession, stage: str, reading: SourceReading) -> None:
-        self.spark, self.stage, self.reading = spark, stage, reading
+    def __init__(
+        self, spark: SparkSession, stage: str, reading: SourceReading, secret: Callable[[str], str] = str
+    ) -> None:
+        """:param secret: gives the value of a secret of the pipeline."""
+        self.spark, self.stage, self.reading, self._secret = spark, stage, reading, secret
 
     def frame(self, partition: int) -> DataFrame:
         """The rows of one split.
@@ -288,7 +291,10 @@ class SourceFrames:
 
     def _credentials(self) -> dict[str, str]:
         variables = {"user": self._source.user_variable, "password": self._source.password_variable}
-        return {name: self._variable(variable) for name, variable in variables.items() if variable is not None}
+        given = {name: self._variable(variable) for name, variable in variables.items() if variable is not None}
+        if self._source.password_secret is not None:
+            given["password"] = self._secret(self._source.password_secret)
+        return given
 
     def _variable(self, name: str) -> str:
         if name not in os.environ:

@@ -203,6 +203,12 @@ MISTAKES = [
         "password_variable",
         "'$PASSWORD' | the name of an environment variable",
     ),
+    (added(JDBC, "password_secret: shop"), "password_secret", "'shop' | one of `secrets` of the pipeline: none"),
+    (
+        added(JDBC, "password_variable: P, password_secret: shop"),
+        "password_secret",
+        "'shop' | nothing beside password_variable",
+    ),
     (added(JDBC, "incremental: true"), "incremental", "'incremental' | with jdbc: url, driver, table"),
     (added(JDBC, "path: a"), "path", "'path' | with jdbc"),
     (

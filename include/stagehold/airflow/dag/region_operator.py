@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 from stagehold.airflow.context.asked_end import asked_end
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore
 from stagehold.airflow.context.run_names import interval_of, ledger_run_id
+from stagehold.airflow.context.secret_places import airflow_places
 from stagehold.airflow.context.settled_wish import wish_of_task
 from stagehold.airflow.context.task_retries import retry_arguments
 from stagehold.airflow.telling.outlets import outlets_of
@@ -25,6 +26,7 @@ from stagehold.errors.run_errors import ProcessTerminated
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.partition_set import Share
 from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.secrets import masked
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.processes import die_with_parent
 from stagehold.spec.pipeline import Pipeline
@@ -241,7 +243,8 @@ class RegionOperator(BaseOperator):
             share=self._share,
             again=is_retry(context["ti"], self.retries or 0),
             waits=self._waits(context),
-            redact=masked,
+            redact=redacted,
+            secret_places=airflow_places(load_settings(project=self.project)),
         )
 
     def _waits(self, context: Context) -> bool:
@@ -289,13 +292,13 @@ def pipeline_named(task: Any) -> str:
     return str(task.partial_kwargs["pipeline"] if task.is_mapped else task.pipeline_name)
 
 
-def masked(text: str) -> str:
-    """``text`` without the secrets that Airflow has met in this process:
-    passwords of connections, variables of sensitive names.
+def redacted(text: str) -> str:
+    """``text`` without the secrets that Airflow has met in this process, which are passwords of connections and
+    variables of sensitive names, and without those of pipelines.
     """
     from airflow.sdk._shared.secrets_masker import redact
 
-    return str(redact(text))
+    return masked(str(redact(text)))
 
 
 def is_retry(task_instance: Any, retries: int) -> bool:

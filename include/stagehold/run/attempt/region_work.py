@@ -115,6 +115,7 @@ class RegionWork:
         for line in explain(plan, self.task.region.stages):
             self.workplace.progress(str(line))
         if self._computes(plan):
+            self.task.find_secrets(self.workplace.settings)  # before anything is computed
             self._tell_form()
         return plan
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from stagehold.gates.earlier_figures import INTERVALS, EarlierFigures, earlier_figures
 from stagehold.gates.suite import Suite
 from stagehold.gates.suite_files import find_suite
-from stagehold.model.context import StageContext, seed_of
+from stagehold.model.context import StageContext, StageSecrets, seed_of
 from stagehold.model.keys.interval_key import end_of
 from stagehold.model.records import Attempt, Cell
 from stagehold.model.source_position import SourcePosition
@@ -89,6 +90,10 @@ class StageTasks:
         records = [known.newest(Cell(pipeline.name, stage.id, interval)) for interval in intervals]
         return earlier_figures(records, stage.partitions)
 
+    @cached_property
+    def _secrets(self) -> StageSecrets:
+        return self.task.find_secrets(self.workplace.settings)
+
     def _params(self, stage: Stage) -> Mapping[str, Any]:
         return {**self.task.pipeline.params, **self.task.request.params, **stage.params}
 
@@ -104,4 +109,5 @@ class StageTasks:
             params=self._params(stage),
             restored_from=task.request.restore.snapshot if task.request.restore else None,
             interval_end=end_of(task.request.interval, task.pipeline.schedule),
+            secrets=self._secrets,
         )

@@ -19,6 +19,7 @@ from stagehold.errors import FunctionFailed, StageFailed, StrayKey
 from stagehold.plan.restart.error_facts import failures_in, raised_in_worker
 from stagehold.plan.restart.python_traceback import TracedFrame
 from stagehold.run.functions.isolation import reporting_stray_keys
+from stagehold.secrets import masked
 from stagehold.spark.session.sessions import translate
 from stagehold.spec.pipeline import Stage
 
@@ -99,7 +100,7 @@ def reporting_queries(stage: Stage, partitions: Sequence[int], project: Path) ->
 def _failed(
     stage: Stage, partitions: Sequence[int], project: Path, error: Exception, kind: type[StageFailed]
 ) -> StageFailed:
-    trace = "".join(traceback.format_exception(error))
+    trace = masked("".join(traceback.format_exception(error)))
     return kind(
         stage=stage.name,
         partitions=partitions,
@@ -143,7 +144,7 @@ def _lacking(error: PySparkException) -> str | None:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(masked(text).split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 

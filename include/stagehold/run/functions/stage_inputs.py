@@ -101,8 +101,9 @@ class StageInputs:
         )
 
     def _splits(self, stage: Stage) -> SourceFrames:
-        sources = self._reading.sources
-        return self._source_frames.setdefault(stage.name, SourceFrames(self._spark, stage.name, sources.of(stage)))
+        sources, secret = self._reading.sources, self._reading.context(stage, ()).secret
+        made = SourceFrames(self._spark, stage.name, sources.of(stage), secret)
+        return self._source_frames.setdefault(stage.name, made)
 
     def _input(
         self, stage: Stage, edge: Input, partitions: tuple[int, ...], keys: list[Key], *, keep_partition: bool

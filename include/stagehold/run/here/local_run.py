@@ -104,6 +104,8 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
             known, plan = view.situation, view.plan
         refuse_broken_code(request.pipeline, plan, settings)
         refuse_too_early(request.pipeline, plan)
+        if plan.stages_that_compute():
+            task.find_secrets(settings)
         if remark := remark_on(request, ledger):
             progress(remark)
         ledger.runs.create(journal.run_of(request, task.launcher))

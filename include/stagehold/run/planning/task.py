@@ -8,12 +8,15 @@ from datetime import datetime
 
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.leases import lease_name
+from stagehold.model.context import StageSecrets
 from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.plan.split.regions import Region
 from stagehold.plan.split.shares import share_of
 from stagehold.run.planning.planning import RunRequest
+from stagehold.secrets import SecretPlace, found_secrets, masked, usual_places
+from stagehold.settings import Settings
 from stagehold.spec.pipeline import Exchange, Pipeline
 
 SPECULATION = "speculation"  # how an owner's name ends if it helps with another owner's share
@@ -27,7 +30,8 @@ class RegionTask:
     partitions to heal for another region, by stage; None for all that the region needs. ``again`` says that the
     launcher tries again by itself, and nobody asked for it. ``waits`` says that the launcher holds back the next
     interval until this one has run, so that this need not be checked yet. ``redact`` takes secrets out of the attempt's
-    messages before the ledger keeps them.
+    messages before the ledger keeps them; ``secret_places`` are where the launcher
+    finds secrets, if not in the usual places.
     """
 
     request: RunRequest
@@ -39,7 +43,8 @@ class RegionTask:
     only: Mapping[str, frozenset[int]] | None = None
     again: bool = False
     waits: bool = False
-    redact: Redact = str
+    redact: Redact = masked
+    secret_places: tuple[SecretPlace, ...] = ()
 
     @property
     def pipeline(self) -> Pipeline:
@@ -67,6 +72,10 @@ class RegionTask:
             if not reader.output.type.stored and self._is_read(reader.name, read):
                 return True
         return False
+
+    def find_secrets(self, settings: Settings) -> StageSecrets:
+        """:raises SecretsUnusable: with each of the pipeline's secrets that is not found"""
+        return StageSecrets(found_secrets(self.pipeline.secrets, self.secret_places or usual_places(settings)))
 
     @property
     def lease_name(self) -> str:

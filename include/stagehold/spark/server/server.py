@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from stagehold.errors import SparkUnavailable
-from stagehold.settings import Settings
+from stagehold.settings import SECRET_PREFIX, Settings
 from stagehold.spark.processes import (
     foreign_environment,
     identify,
@@ -337,7 +337,7 @@ def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str
     inherited = {
         name: text
         for name, text in foreign_environment(settings).items()
-        if not name.startswith(("SPARK_", "PYSPARK_"))
+        if not name.startswith(("SPARK_", "PYSPARK_", SECRET_PREFIX))
     }
     return {
         **inherited,

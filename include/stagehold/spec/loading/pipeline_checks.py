@@ -43,6 +43,8 @@ from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem, plain_data
 
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
+SECRET = re.compile(r"[a-z][a-z0-9_]{0,62}")  # a name of a file, a variable and a connection
+SECRET_ALLOWED = "names of small letters, digits and _, a letter first, at most 63"  # noqa: S105
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
 # What the trigger and backfill forms ask besides the pipeline's own parameters.
@@ -95,9 +97,22 @@ def _check_pipeline(draft: Draft) -> Iterator[Problem]:
             show(form.schedule),
             f"a cron expression or {', '.join(SCHEDULES)}; leave it out to run by hand",
         )
+    yield from _check_secrets(draft)
     for name in OF_THE_FORMS:
         if name in form.params:
             yield Problem(("params", name), show(name), "another name: Airflow's forms have a field that is called so")
+
+
+def _check_secrets(draft: Draft) -> Iterator[Problem]:
+    declared = draft.form.secrets
+    for name in declared:
+        if not SECRET.fullmatch(name):
+            yield Problem(("secrets",), show(name), SECRET_ALLOWED)
+    for name, stage in draft.stages.items():
+        named = stage.source.password_secret if stage.source and not stage.source.password_variable else None
+        if named is not None and named not in declared and not draft.is_broken("secrets"):
+            allowed = f"one of `secrets` of the pipeline: {suggest(named, declared)}"
+            yield Problem(("stages", name, "source", "password_secret"), show(named), allowed)
 
 
 def _check_restart(draft: Draft) -> Iterator[Problem]:

@@ -25,7 +25,7 @@ FIELDS = {
     SourceKind.DELTA: (*FILES, "where", "version", "from_version", "to_version"),
     SourceKind.JDBC: (
         *("url", "driver", "table", "query", "column", "lower", "upper", "splits"),
-        *("user_variable", "password_variable", "options", "reread"),
+        *("user_variable", "password_variable", "password_secret", "options", "reread"),
     ),
 }
 # Options of Spark's readers that a field of ours stands for, or that would change which rows are read.
@@ -115,9 +115,7 @@ def _missing_of_jdbc(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
     if source.url is None or not source.url.startswith("jdbc:"):
         yield Problem((*path, "url"), show(source.url), "an address that begins with jdbc:")
     elif PASSWORD_IN_URL.search(source.url):
-        yield Problem(
-            (*path, "url"), "a password", "no password; password_variable names the environment variable that has it"
-        )
+        yield Problem((*path, "url"), "a password", "no password; password_secret names the secret that it is")
     if bool(source.table) == bool(source.query):
         yield Problem(
             (*path, "table"), "both table and query" if source.table else "nothing", "either a table or a query"
@@ -126,6 +124,8 @@ def _missing_of_jdbc(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
         given = source.given.get(field)
         if given is not None and not ENVIRONMENT_VARIABLE.fullmatch(given):
             yield Problem((*path, field), show(given), "the name of an environment variable")
+    if source.password_secret is not None and source.password_variable is not None:
+        yield Problem((*path, "password_secret"), show(source.password_secret), "nothing beside password_variable")
     yield from _check_range(source, path)
 
 

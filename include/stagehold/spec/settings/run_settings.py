@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from stagehold.errors import InvalidParameter
 from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration, Size
 from stagehold.spec.settings.airflow_settings import DagSettings
-from stagehold.spec.settings.fields import Count, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.fields import Count, Names, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.restart import RestartSettings
 from stagehold.spec.settings.source import Undeclared
 
@@ -294,6 +294,11 @@ class RunSettings(SpecPart):
     params: Params = Field(default_factory=dict)
     """Parameters with their defaults. A run may be given other values; functions find them in `ctx.params`.
     Example: `params: {country: de, limit: 10}`"""
+
+    secrets: Names = ()
+    """Names of secrets that functions ask for by `ctx.secret("NAME")`, or sources by `password_secret`. They are looked
+    for before anything is computed; see declare.md.
+    Example: `secrets: [api_token]`"""
 
 
 PARAMETER_KINDS = {  # a switch before a number: to Python, it is one

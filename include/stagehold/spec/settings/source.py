@@ -204,6 +204,11 @@ class SourceSettings(SpecPart):
     Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
     splits: 8, password_variable: SHOP_PASSWORD`"""
 
+    password_secret: str | None = None
+    """Secret that is the password, one of those in `secrets` of the pipeline, in place of `password_variable`.
+    Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
+    splits: 8, password_secret: api_token`"""
+
     reread: Reread = Reread.INTERVAL
     """Whether rows of a database that an interval has read count for all its runs, or are read again by each new run.
     Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
