@@ -76,6 +76,12 @@ def test_the_list_has_nothing_that_is_no_mistake():
     [
         ("pipeline: p\nstages: {a: {sql: 'SELECT 1 x FROM b', inputs: {b: forward}}}", True),
         ("pipeline: p\nstages: {a: {sql: x.sql, inputs: {b: backward}}}", False),
+        (
+            "pipeline: p\nwave: '${vars.w}'\nstages: {a: {job: 'x:y', partitions: '${env.N}', airflow: '${vars.a}'}}",
+            True,
+        ),
+        ("pipeline: p\nstages: {a: {job: 'x:y', partitions: '${lake}'}}", False),
+        ("pipeline: p\nenv: [A]\nvars: {a: [1]}\nsecrets: [b]\nstages: {a: {job: 'x:y'}}", True),
         ("pipeline: p\nstages: {a: {job: 'x:y', output: {columns: {id: bigint, n: {type: int, null: false}}}}}", True),
         ("pipeline: p\nstages: {a: {job: 'x:y', output: {columns: {n: {typ: int}}}}}", False),
         ("pipeline: p\nfailures: [{error: 'builtins:KeyError', class: recoverable}]\nstages: {}", True),

@@ -12,12 +12,15 @@ from pydantic_core import ErrorDetails
 from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
 from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
-from stagehold.spec.settings.fields import CountOrAuto, SpecPart, field_names, written_name
+from stagehold.spec.settings.fields import CountOrAuto, Environment, Params, SpecPart, field_names, written_name
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.settings.source import ReadsForm, SourceForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
+
+# Fields in which no variables are put in. A pipeline is looked for by its name in files of which nothing else is read.
+AS_THEY_STAND = ("vars", "env", "pipeline")
 
 
 class StageForm(StageSettings):
@@ -60,6 +63,16 @@ class PipelineForm(RunSettings):
     """The stages by name; see the fields of a stage. One or more.
     Example: `stages: {orders: {job: "jobs.sales:orders", source: {kind: parquet, path: "${lake}/orders", splits:
     4}}}`"""
+
+    vars: Params = Field(default_factory=dict)
+    """Values that the file writes as `${vars.NAME}` wherever a value stands. They stand over those in `stagehold.yaml`
+    of the project; see declare.md.
+    Example: `vars: {country: de}`"""
+
+    env: Environment = Field(default_factory=dict)
+    """Variables of the environment that the file writes as `${env.NAME}`: a list of names, or names with what counts
+    where they are not set.
+    Example: `env: {REGION: eu}`"""
 
     failures: Any = ()
     """Your own rules for the class of a failure; the first that fits counts, before those that are built in. See the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -350,7 +350,9 @@ class Stage(StageSettings):
 
 
 class Pipeline(RunSettings):
-    """A validated pipeline; stages are in topological order and every reference resolves."""
+    """A validated pipeline; stages are in topological order and every reference resolves. ``variables`` are the values
+    that were put into its file.
+    """
 
     name: str
     file: str
@@ -358,6 +360,7 @@ class Pipeline(RunSettings):
     on_failure: tuple[NotifierDeclaration, ...] = ()
     on_gate_warning: tuple[NotifierDeclaration, ...] = ()
     on_resume: tuple[NotifierDeclaration, ...] = ()
+    variables: Mapping[str, Any] = Field(default_factory=dict)
     stages: tuple[Stage, ...]
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from stagehold.model.records import FailureClass
-from stagehold.spec.form import BARE_WORDS, PipelineForm, StageForm
+from stagehold.spec.form import AS_THEY_STAND, BARE_WORDS, PipelineForm, StageForm
 from stagehold.spec.pipeline import InputForm
 from stagehold.spec.reference import OTHER_NAMES, SECTIONS, fields_of
 from stagehold.spec.settings.airflow_settings import Hook, NotifierDeclaration
@@ -25,6 +25,7 @@ from stagehold.spec.settings.restart import FailureDeclaration
 FILE = Path(__file__).with_name("pipeline.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 OF_BARE_WORDS: Mapping[tuple[str, ...], type[SpecPart]] = {("inputs",): InputForm, ("output", "columns"): ColumnForm}
+VARIABLE = {"type": "string", "pattern": r"\$\{(vars|env)\.", "description": "A value of `vars` or `env`."}
 MADE_BY_PYDANTIC = ("default", "title")  # defaults stand in the text of a field, as a file writes them
 
 
@@ -45,7 +46,7 @@ def pipeline_schema() -> dict[str, Any]:
         "title": "A pipeline of Stagehold",
         **pipeline,
         "required": ["pipeline", "stages"],
-        "$defs": {name: _plain(part) for name, part in sorted(parts.items())},
+        "$defs": {name: _plain(part) for name, part in sorted(parts.items())} | {"Variable": VARIABLE},
     }
 
 
@@ -92,9 +93,18 @@ def _plain(part: Any) -> Any:
     return dict(_without_own(part))
 
 
+def _or_variable(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """A variable may stand for any value of a field, whatever its type."""
+    if name in AS_THEY_STAND:
+        return schema
+    told = {"description": schema["description"]} if "description" in schema else {}
+    own = {key: value for key, value in schema.items() if key not in told}
+    return {**told, "anyOf": [own, {"$ref": "#/$defs/Variable"}]} if own else schema
+
+
 def _without_own(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in part.items():
         if name == "properties":
-            yield name, {each: _plain(schema) for each, schema in value.items()}
+            yield name, {each: _or_variable(_plain(schema), each) for each, schema in value.items()}
         elif name not in MADE_BY_PYDANTIC:
             yield name, _plain(value)

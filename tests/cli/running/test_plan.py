@@ -165,3 +165,11 @@ def test_a_declared_column_that_breaks_readers_of_the_table_is_told(project):
     assert told == {"day": True, "month": False, "id": True}
     document = json.loads(plan("--json").stdout)
     assert {each["column"]: each["breaks"] for each in document["columns"]} == told
+
+
+def test_it_says_what_variables_stand_for(project):
+    write(project, "project/stagehold.yaml", "vars: {most: 7}\n")
+    spec = SPEC.replace(", GATE", "").replace("limit: 5", "limit: '${vars.most}', day: 'on ${env.WEEKDAY}'")
+    write(project, "pipelines/sales.yaml", spec + "env: {WEEKDAY: monday}\n")
+    assert "\nwith vars.most=7, env.WEEKDAY=monday\n" in plan().output
+    assert json.loads(plan("--json").stdout)["variables"] == {"vars.most": 7, "env.WEEKDAY": "monday"}

@@ -148,6 +148,8 @@ def _print_json(
         for decision in plan.decisions
     ]
     about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.counts)}
+    if request.pipeline.variables:
+        about["variables"] = request.pipeline.variables
     if remark:
         about["remark"] = remark
     if released := what_was_released(request, plan):
@@ -162,6 +164,8 @@ def _print_json(
 
 def _print_table(request: RunRequest, plan: ResumePlan) -> None:
     print_explanation(f"{request.pipeline.name} for {request.interval}", plan)
+    if put_in := request.pipeline.variables:
+        typer.echo(f"with {', '.join(f'{name}={value}' for name, value in put_in.items())}")
     typer.echo(str(plan.counts))
 
 

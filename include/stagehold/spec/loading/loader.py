@@ -13,17 +13,19 @@ from stagehold.code.sql_job import SUFFIX, job_of, module_of
 from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
 from stagehold.model.kept import Shelf
 from stagehold.model.keys.key_groups import default_max_parallelism
+from stagehold.project_file import project_file, read_project_file
 from stagehold.settings import Settings
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import read_form
 from stagehold.spec.loading.named_code import declared_failures, declared_notifiers
 from stagehold.spec.loading.pipeline_checks import check
 from stagehold.spec.loading.restart_checks import usual_restart
+from stagehold.spec.loading.variables import Resolved, resolved
 from stagehold.spec.pipeline import Input, Output, OutputForm, OutputType, Pipeline, Stage, StageSettings
 from stagehold.spec.settings.run_settings import ExecutionMode, RunSettings
 from stagehold.spec.settings.source import Source
 from stagehold.spec.suites import suite_files
-from stagehold.spec.yaml import Document, plain_document, read_document
+from stagehold.spec.yaml import plain_document, read_document
 
 IN_PYTHON = "<python>"
 
@@ -33,12 +35,14 @@ def load_pipeline(path: Path, *, project: Path, suites: Path) -> Pipeline:
 
     :raises InvalidSpec: listing every problem of the file with its line
     """
-    return _pipeline(read_document(path), project=project, suites=suites)
+    said = read_project_file(project)
+    return _pipeline(resolved(read_document(path), said.vars, {}), project=project, suites=suites)
 
 
 def build_pipeline(declaration: Mapping[str, Any], *, project: Path, suites: Path) -> Pipeline:
     """Make a pipeline in Python: ``declaration`` has the shape of the file, and passes the same checks."""
-    return _pipeline(plain_document(declaration, IN_PYTHON), project=project, suites=suites)
+    said = read_project_file(project)
+    return _pipeline(resolved(plain_document(declaration, IN_PYTHON), said.vars, {}), project=project, suites=suites)
 
 
 def load_each_pipeline(settings: Settings) -> tuple[Pipeline | InvalidSpec, ...]:
@@ -125,10 +129,11 @@ class _ReadPipeline:
 
     pipeline: Pipeline
     files: Mapping[Path, Identity]
+    variables: Resolved
 
     @property
     def is_current(self) -> bool:
-        return all(_identity(path) == known for path, known in self.files.items())
+        return self.variables.is_current and all(_identity(path) == known for path, known in self.files.items())
 
     @property
     def is_settled(self) -> bool:
@@ -150,13 +155,16 @@ def _load(path: Path, settings: Settings) -> Pipeline:
     if kept:
         return kept
     project, suites, own = Path(settings.project), Path(settings.suites), _identity(path)
-    document = read_document(path)
-    pipeline = _pipeline(document, project=project, suites=suites)
+    whole = project_file(project)
+    of_project, said = _identity(whole), read_project_file(project)
+    variables = resolved(read_document(path), said.vars, {})
+    document = variables.document
+    pipeline = _pipeline(variables, project=project, suites=suites)
     if "restart" not in document.data:
         usual = usual_restart(settings.restart, pipeline.checkpoint)
         pipeline = pipeline.model_copy(update={"restart": usual})
     named = {file: _identity(file) for file in _named_files(document.data, project, suites)}
-    read = _ReadPipeline(pipeline, {path: own, **named})
+    read = _ReadPipeline(pipeline, {path: own, whole: of_project, **named}, variables)
     if read.is_settled:
         _READ.put(_place(path, settings), read)
     return pipeline
@@ -198,13 +206,15 @@ def _texts(data: Any) -> Iterator[str]:
         yield from _texts(item)
 
 
-def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
+def _pipeline(variables: Resolved, *, project: Path, suites: Path) -> Pipeline:
+    document = variables.document
     form, misshapen = read_form(document)
-    broken = (*document.problems, *misshapen)
+    known = {problem.path for problem in document.problems}
+    broken = (*document.problems, *(problem for problem in misshapen if problem.path not in known))
     draft = Draft(form, document.file, document.data, frozenset(problem.path for problem in broken), project, suites)
     found = [*broken, *check(draft)]
     if not found:
-        return _resolved(draft)
+        return _checked(draft, variables.values)
     placed = {
         SpecProblem(document.line(problem.path), ".".join(problem.path) or "file", problem.given, problem.allowed): None
         for problem in found
@@ -212,7 +222,7 @@ def _pipeline(document: Document, *, project: Path, suites: Path) -> Pipeline:
     raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))
 
 
-def _resolved(draft: Draft) -> Pipeline:
+def _checked(draft: Draft, variables: Mapping[str, Any]) -> Pipeline:
     """The pipeline that a draft without problems says."""
     form = draft.form
     return Pipeline(
@@ -223,6 +233,7 @@ def _resolved(draft: Draft) -> Pipeline:
         on_failure=declared_notifiers(form.on_failure),
         on_gate_warning=declared_notifiers(form.on_gate_warning),
         on_resume=declared_notifiers(form.on_resume),
+        variables=variables,
         **{name: getattr(form, name) for name in RunSettings.model_fields},
     )
 

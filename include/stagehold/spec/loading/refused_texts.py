@@ -19,18 +19,23 @@ LAKE = "${lake}"
 VARIABLE = re.compile(r"\$\{[^}]*\}?")
 VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*")
 LONGEST = 80  # of what is shown where no brace ends it
+OF_A_NAME = "no variable in a name"
 ALSO_LAKE = f"{LAKE} is the only variable"
 IN_A_PATH = f"{LAKE}, {FORMS}"
 ELSEWHERE = (
-    f"no variable: only {LAKE} is resolved, in `path` and `splits` of a source and in `files` and `tables` of `reads`"
+    f"no variable: only {LAKE} is resolved, in `path` and `splits` of a source and in `files` and `tables` of `reads`, "
+    "and what `vars` and `env` declare, as ${vars.NAME} and ${env.NAME}"
 )
 IN_A_DATABASE = f"{FORMS}; user_variable and password_variable name environment variables"
 OF_A_DATABASE = "no variable; user_variable and password_variable name environment variables"
 
 
 def check_variables(draft: Draft) -> Iterator[Problem]:
-    """Texts are taken as they stand. What looks as if it were replaced and is not would end up in data."""
-    yield from dict.fromkeys(_variable_problems(draft.data, (), draft))
+    """Texts are taken as they stand. What looks as if it were replaced and is not would end up in data. Variables are
+    looked at where they were put in.
+    """
+    data = {name: value for name, value in draft.data.items() if name != "vars"}
+    yield from dict.fromkeys(_variable_problems(data, (), draft))
 
 
 def _variable_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Problem]:
@@ -47,7 +52,7 @@ def _variable_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Pr
     elif isinstance(given, Mapping):
         for name, value in given.items():
             for found in VARIABLE.findall(str(name)):
-                yield Problem((*path, str(name)), found[:LONGEST], "no variable in a name")
+                yield Problem((*path, str(name)), found[:LONGEST], OF_A_NAME)
             yield from _variable_problems(value, (*path, str(name)), draft)
     elif isinstance(given, list | tuple):
         for number, value in enumerate(given):
@@ -85,6 +90,8 @@ def _allowed_instead(path: FieldPath, found: str, draft: Draft) -> str:
                 f"no variable: a parameter is taken as it stands. Declare `reads: {{env: [{name}]}}` for the stage and "
                 f'read os.environ["{name}"] in its function, or give a parameter of the pipeline with `--param`'
             )
+        case ("pipeline",):
+            return OF_A_NAME
         case ("stages", _, "source", *_) if _reads_a_database(path, draft):
             return OF_A_DATABASE
     return ELSEWHERE

@@ -52,6 +52,12 @@ def _option_texts(given: Any) -> Any:
     }
 
 
+def _variables(given: Any) -> Any:
+    """Names of variables, with their defaults."""
+    names = [given] if isinstance(given, str) else given
+    return dict.fromkeys(names) if isinstance(names, list | tuple) else _option_texts(names)
+
+
 def _column_type(given: object) -> str:
     """A type as Spark spells it, without spaces."""
     if plain := plain_type(given):
@@ -83,6 +89,10 @@ Params = Annotated[
     BeforeValidator(
         lambda given: {} if given is None else given, json_schema_input_type=Mapping[str, JsonValue] | None
     ),
+]
+Environment = Annotated[
+    Mapping[str, str | None],
+    BeforeValidator(_variables, json_schema_input_type=str | tuple[str, ...] | Mapping[str, str | bool | float | None]),
 ]
 Options = Annotated[
     Mapping[str, str], BeforeValidator(_option_texts, json_schema_input_type=Mapping[str, str | bool | float])
