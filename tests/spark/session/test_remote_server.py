@@ -174,6 +174,7 @@ def test_a_port_that_speaks_something_else_is_told_at_once(
         error = refused(elsewhere(tmp_path, f"sc://127.0.0.1:{port}{parameters}"))
     if parameters:
         assert error.reason == "it does not speak TLS"
+        assert "Take `use_ssl=true` out of STAGEHOLD_SPARK_REMOTE" in error.change
     else:
         assert "no Spark Connect server" in error.reason
         assert shown in error.reason
