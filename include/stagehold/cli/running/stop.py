@@ -38,11 +38,13 @@ def cancel(run_id: RunId, no_wait: NoWait = False, as_json: AsJson = False) -> N
     A run of Airflow is marked as failed there, which stops its tasks.
     """
     from stagehold.chronicle.chronicle import open_ledger
-    from stagehold.run.stopping.stopping import cancel_run_here
+    from stagehold.run.stopping.stopping import cancel_run_here, refuse_over
 
     settings = load_settings()
     with open_ledger(settings) as ledger:
-        if ledger.runs.get(run_id).launcher == "airflow":
+        run = ledger.runs.get(run_id)
+        refuse_over(run)
+        if run.launcher == "airflow":
             _fail_in_airflow(run_id, settings)
             with suppress(RunNotUnderWay):  # what Airflow stopped, or Airflow itself, has recorded the end meanwhile
                 cancel_run_here(run_id, ledger)

@@ -12,7 +12,7 @@ from stagehold.errors import LedgerUnavailable, ProcessTerminated, RunNotUnderWa
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import Attempt, Run, RunState
-from stagehold.model.states import ATTEMPT, RUN, RunEvent, newest_life
+from stagehold.model.states import ATTEMPT, GLOBALLY_TERMINAL, RUN, RunEvent, newest_life
 from stagehold.run.planning.task import RegionTask, lease_of
 
 POLL_SECONDS = 0.5
@@ -26,6 +26,12 @@ def suspend_run(run_id: str, ledger: Ledger) -> None:
     """
     _refuse_ended(ledger.runs.get(run_id))
     ledger.runs.apply(run_id, RunEvent.SUSPEND)
+
+
+def refuse_over(run: Run) -> None:
+    """:raises RunNotUnderWay: nobody can go on with the run but by a new life of it."""
+    if run.state in GLOBALLY_TERMINAL:
+        raise RunNotUnderWay(run.run_id, run.state)
 
 
 def cancel_run_here(run_id: str, ledger: Ledger) -> None:
