@@ -1,8 +1,8 @@
 """All interleavings of a small world: two attempts of all partitions, a source that changes, and a crash at any point.
 
-A state that has been seen is left out, whatever led to it: the same ledger, the same files and logs, and actors that
-stand where they stood and have decided what they had. The world is replayed from its beginning for each move, since a
-process that stands half-way cannot be copied.
+A state that has been seen is left out, whatever led to it: the same ledger, the same files and logs, and those who are
+alive stand where they stood and have decided what they had. A process that stands half-way cannot be copied: the world
+is played again from its beginning for each way that was left out.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def _following(world: Simulation) -> Iterator[Move]:
 
 def _digest(world: Simulation) -> str:
     rows = [world.database.rows(question) for question in _ROWS]
-    stand = [(actor.alive, actor.stepper.at, actor.steps, actor.decided) for actor in world.actors.values()]
+    alive = [actor for actor in world.actors.values() if actor.alive]  # of the dead, ledger and lake have all there is
+    stand = [(actor.name, actor.stepper.at, actor.steps, actor.decided) for actor in alive]
     files = sorted((path, _logged(path, content)) for path, content in world.lake.files.items() if _counts(path))
     return hashlib.sha256(repr((rows, stand, files, world.sources)).encode()).hexdigest()
 
