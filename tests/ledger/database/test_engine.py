@@ -28,6 +28,8 @@ from stagehold.model.records import Run
         "mysql://u:secret@h/d",
         "postgresql+nothing://u:secret@h/d",
         "postgresql://u:secret@h:port/d",
+        "mysql://u:secret/with@all:secret/of?it@h/d",
+        "postgresql://u:x/secret@h:port/d",
         "unknown://x",
         "oracle://x",
     ],

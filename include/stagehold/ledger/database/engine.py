@@ -208,7 +208,7 @@ def _with_our_driver(url: URL) -> URL:
 
 def _refused(text: str) -> InvalidSetting:
     # What cannot be parsed may hold a password all the same.
-    return InvalidSetting("STAGEHOLD_LEDGER", re.sub(r":[^:/@]*@", ":***@", text), _ALLOWED)
+    return InvalidSetting("STAGEHOLD_LEDGER", re.sub(r"(://[^:@]*:).*@", r"\1***@", text), _ALLOWED)
 
 
 def _names_a_shared_database(url: URL) -> bool:
