@@ -38,8 +38,13 @@ def tell(run_id) -> Callable[..., None]:
     return told
 
 
-def ended(run_id: str, state: str = "success", note: str | None = None, reason: str = "the test") -> str | None:
-    """The note of the run when the scheduler has ended it, as it is read afterwards."""
+def ended(
+    run_id: str, state: str = "success", note: str | None = None, reason: str = "the test", *, held: bool = True
+) -> str | None:
+    """The note of the run when Airflow has ended it, as it is read afterwards.
+
+    :param held: by a session, as in the scheduler; `airflow dags test` ends one that none holds.
+    """
     from airflow.models.dagrun import DagRun
     from airflow.models.serialized_dag import SerializedDagModel
     from airflow.utils.session import create_session
@@ -54,6 +59,10 @@ def ended(run_id: str, state: str = "success", note: str | None = None, reason: 
         if note is not None:
             found.note = note
         found.state = DagRunState(state)
+        if not held:
+            session.flush()
+            session.expunge(found)
+            session.commit()
         found.notify_dagrun_state_changed(msg=reason)
     with create_session() as session:
         return session.scalar(query).note
@@ -65,6 +74,11 @@ def test_what_was_released_and_computed_again_is_in_the_note_behind_what_people_
     tell("orders", "what was left after an attempt had died")
     assert ended(run_id, state, "look at this") == f"look at this\nStagehold: {OURS}"
     assert ended(run_id, state) == f"look at this\nStagehold: {OURS}"
+
+
+def test_the_note_of_a_run_that_no_session_holds_is_written_too(run_id, tell):
+    tell("orders", OURS)
+    assert ended(run_id, held=False) == f"Stagehold: {OURS}"
 
 
 def test_what_an_earlier_start_of_the_run_computed_again_is_not_told_anew(run_id, tell):

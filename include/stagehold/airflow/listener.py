@@ -11,9 +11,13 @@ finding that reads the lake (`run/planning/candidates.py`). Airflow logs its err
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from airflow.utils.session import create_session
+from sqlalchemy.orm import object_session
 
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, asked_restore, order_asked
 from stagehold.airflow.context.run_names import ledger_run_id
@@ -26,6 +30,8 @@ from stagehold.run.planning.restoring import healed_in, stage_restored_from, why
 from stagehold.run.stopping.stopping import end_run
 from stagehold.settings import Settings, load_settings
 from stagehold.spec.loading.loader import find_pipeline
+
+log = logging.getLogger(__name__)
 
 # What the scheduler calls its listeners with when it has failed a run itself.
 FAILED_BY_AIRFLOW = frozenset({"task_failure", "all_tasks_deadlocked", "timed_out"})
@@ -63,9 +69,9 @@ def note_end(dag_run: DagRun) -> None:
     _, remarks = settled_wish(dag_run.conf or {}, dag.params.keys(), None)
     with open_ledger(_settings(dag_run)) as ledger:
         told = healed_in(ledger_run_id(dag_run.dag_id, dag_run.run_id), dag_run.start_date, ledger)
-    note = noted(dag_run.note, [*remarks, *told])
-    if note != dag_run.note:
-        dag_run.note = note
+    for line in (*remarks, *told):
+        log.info("%s %s: %s", dag_run.dag_id, dag_run.run_id, line)
+    _add_to_note(dag_run, [*remarks, *told])
 
 
 def note_failure(dag_run: DagRun, reason: str) -> None:
@@ -100,9 +106,19 @@ def _settle(dag_run: DagRun) -> Sequence[str]:
 def _remark(dag_run: DagRun, remarks: Sequence[str]) -> None:
     if remarks:
         dag_run.conf = {**(dag_run.conf or {}), REMARKS: list(remarks)}
-    note = noted(dag_run.note, remarks)
-    if note != dag_run.note:
+    _add_to_note(dag_run, remarks)
+
+
+def _add_to_note(dag_run: DagRun, lines: Sequence[str]) -> None:
+    """Add lines to the run's note. `airflow dags test` ends a run that no session holds: its note is read anew."""
+    if lines and object_session(dag_run) is None:
+        with create_session() as session:
+            held = session.get(type(dag_run), dag_run.id)
+            return _add_to_note(held, lines) if held else None
+    note = noted(dag_run.note, lines) if lines else None
+    if note is not None and note != dag_run.note:
         dag_run.note = note
+    return None
 
 
 def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledger: Ledger) -> Sequence[str]:
