@@ -1,4 +1,4 @@
-"""`make test` keeps to its minutes: tests that take less than half a second always run, the others take turns.
+"""`make test` keeps to its minutes: tests that take less than a fifth of a second always run, the others take turns.
 
 A turn is a share of them that takes as long as any other turn. Which one it is follows from the commit, so that a
 commit's verdict is the same wherever it is tested, and each commit tries another share. A test that `seconds.json` does
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 KNOWN = Path(__file__).with_name("seconds.json")
-QUICK = 0.5  # of these there are too many to be worth a turn, and each is
+QUICK = 0.2  # of these there are too many to be worth a turn, and each is
 ALL, COMMIT = "all", "commit"
 CHOSEN = "STAGEHOLD_TEST_TURN"  # the processes of pytest-xdist have it from the first one, and agree
 
