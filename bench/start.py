@@ -65,10 +65,19 @@ class Tree:
         paths = os.pathsep.join(map(str, (self.folder / "include", self.folder)))
         return {**os.environ, "PYTHONPATH": paths, **{f"STAGEHOLD_{name}": str(text) for name, text in own.items()}}
 
-    def prepare(self, lake: Path, wave: str) -> None:
+    def prepare(self, raw: Path, wave: str, partitions: int | None = None) -> None:
+        """Make the home, whose sample lies in ``raw``.
+
+        :param partitions: into how many all stages but the last are cut, if not as the sample declares it.
+        """
         (self.home / "lake").mkdir(parents=True)
-        (self.home / "lake" / "raw").symlink_to(lake / "raw")
+        (self.home / "lake" / "raw").symlink_to(raw)
         declared = yaml.safe_load((self.folder / "include" / "pipelines" / f"{PIPELINE}.yaml").read_text())
+        for stage in declared["stages"].values() if partitions else ():
+            if "source" in stage:
+                stage["source"]["splits"] = partitions
+            elif "partitions" in stage:
+                stage["partitions"] = partitions
         (self.home / "pipelines").mkdir()
         text = yaml.safe_dump({**declared, "wave": wave})
         (self.home / "pipelines" / f"{PIPELINE}.yaml").write_text(text)
@@ -76,8 +85,8 @@ class Tree:
     def python(self, code: str) -> None:
         subprocess.run([sys.executable, "-c", code], env=self.environment, check=True, timeout=WAIT_SECONDS)
 
-    def run(self, interval: str) -> tuple[int, float]:
-        command = [sys.executable, "-m", "stagehold", "run", PIPELINE, "--interval", interval, "--json"]
+    def run(self, interval: str, word: str = "run") -> tuple[int, float]:
+        command = [sys.executable, "-m", "stagehold", word, PIPELINE, "--interval", interval, "--json"]
         began = time.perf_counter()
         ended = subprocess.run(command, env=self.environment, cwd=self.folder, capture_output=True, text=True)
         return ended.returncode, time.perf_counter() - began
@@ -99,7 +108,7 @@ class Tree:
 
     def cold(self) -> float:
         self.await_no_server()
-        return _succeeded(self.run(self.interval()))
+        return succeeded(self.run(self.interval()))
 
     def resumed(self, *, server_too: bool) -> float:
         self.await_no_server()
@@ -111,7 +120,7 @@ class Tree:
             for pid in self.server():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        return _succeeded(self.run(interval))
+        return succeeded(self.run(interval))
 
 
 def _is_alive(pid: int) -> bool:
@@ -134,7 +143,7 @@ def main() -> None:
         if asked.before:
             trees["before"] = Tree(asked.before.absolute(), folder / "before")
         for tree in trees.values():
-            tree.prepare(folder / "lake", asked.wave)
+            tree.prepare(folder / "lake" / "raw", asked.wave)
             tree.cold()  # so that its waves need not find out how long partitions take
         measured: list[dict[str, float]] = []
         for _ in range(asked.pairs):
@@ -157,7 +166,7 @@ def _one(trees: dict[str, Tree], lake: Path) -> dict[str, float]:
     return found
 
 
-def _succeeded(run: tuple[int, float]) -> float:
+def succeeded(run: tuple[int, float]) -> float:
     code, seconds = run
     if code:
         raise RuntimeError(f"exit code {code}")

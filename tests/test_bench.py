@@ -19,6 +19,19 @@ def test_planning_is_measured() -> None:
     assert json.loads(answer.stdout)["partitions"] == 500
 
 
+@pytest.mark.spark
+def test_growth_is_measured_and_however_cut_the_answer_is_the_same(tmp_path) -> None:
+    results = tmp_path / "growth.json"
+    command = [sys.executable, "bench/growth.py", "--counts", "2", "5", "--scale", "0.01", "--results", str(results)]
+    subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+    found = json.loads(results.read_text())
+    assert [(one["partitions"], one["code"], len(one["answers"])) for one in found["measured"]] == [
+        (2, "now", 1),
+        (5, "now", 1),
+    ]
+    assert found["ratios"]["now: ledger_bytes, 5 against 2"] >= 1
+
+
 @pytest.mark.airflow
 def test_pages_are_measured_beside_airflows_own() -> None:
     command = [sys.executable, "bench/pages.py", "--only", "2", "--repetitions", "1"]

@@ -14,8 +14,9 @@ from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import partitions
-from stagehold.model.records import Cell
+from stagehold.model.records import Cell, DataFile
 from stagehold.model.standing import PartitionState
+from stagehold.plan.waves.sizing import Pace
 
 NAME = "sales/2024-01-01/joined"
 
@@ -73,13 +74,15 @@ def test_other_stages_intervals_and_pipelines_do_not_mix(ledger, lease):
     assert not ledger.partitions.knows("costs", "2024-01-02")
 
 
-def test_seconds_of_a_partition_are_those_of_the_first_run_that_timed_the_stage(ledger, lease):
+def test_the_pace_of_a_stage_is_that_of_the_first_run_that_timed_it(ledger, lease):
     other = Cell("sales", "orders", "2024-01-01")
-    timed = [record(0, seconds=1.5), record(1, seconds=2.5), record(2), record(0, cell=other, seconds=9.0)]
-    ledger.partitions.record([*timed, record(0, run_id="run-2", seconds=7.0), record(0, run_id="run-3")], lease)
-    assert ledger.partitions.seconds_each("joined", ["run-1", "run-2"]) == 2.0
-    assert ledger.partitions.seconds_each("joined", ["run-4", "run-3", "run-2"]) == 7.0
-    assert ledger.partitions.seconds_each("joined", ["run-3"]) is None
+    files = (DataFile("_data/a/1/_partition=0/0.parquet", 100, 1), DataFile("_data/a/1/_partition=0/1.parquet", 50, 1))
+    timed = [record(0, seconds=1.5, files=files), record(1, seconds=2.5, files=()), record(2)]
+    more = [record(0, cell=other, seconds=9.0), record(0, run_id="run-2", seconds=7.0, files=files[:1])]
+    ledger.partitions.record([*timed, *more, record(0, run_id="run-3")], lease)
+    assert ledger.partitions.pace("joined", ["run-1", "run-2"]) == Pace(seconds=2.0, bytes=75.0)
+    assert ledger.partitions.pace("joined", ["run-4", "run-3", "run-2"]) == Pace(seconds=7.0, bytes=100.0)
+    assert ledger.partitions.pace("joined", ["run-3"]) is None
 
 
 def test_a_fenced_attempt_records_nothing(ledger, lease):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from stagehold.lake.commit.delta_log import open_table
@@ -31,8 +30,19 @@ def read_partitions(spark: SparkSession, records: Sequence[PartitionRecord]) -> 
     as a reader must not take them for complete.
     """
     kept = [quoted(field.name) for field in recorded_schema(records).fields]
-    frames = [_scan(spark, schema, alike).select(*kept) for schema, alike in _by_schema(records).items()]
-    return reduce(lambda left, right: left.unionByName(right), frames)
+    return united([_scan(spark, schema, alike).select(*kept) for schema, alike in _by_schema(records).items()])
+
+
+def united(frames: Sequence[DataFrame]) -> DataFrame:
+    """All rows of the frames, at least one, whose columns are told by name.
+
+    They are united by halves. One after the other, each would be a level of the plan, and Spark refuses a plan of a
+    thousand levels; and pyspark copies all that is below a level for each of them.
+    """
+    if len(frames) == 1:
+        return frames[0]
+    middle = len(frames) // 2
+    return united(frames[:middle]).unionByName(united(frames[middle:]))
 
 
 def recorded_schema(records: Sequence[PartitionRecord]) -> StructType:

@@ -19,6 +19,7 @@ from stagehold.ledger.database.schema import partition_counts, partitions
 from stagehold.ledger.leases import check_epoch
 from stagehold.model.records import Cell, Lease, PartitionCount, PartitionRecord
 from stagehold.model.standing import PartitionState
+from stagehold.plan.waves.sizing import Pace
 
 
 @dataclass(frozen=True)
@@ -203,17 +204,16 @@ class Partitions:
                 seconds.setdefault(stage, {})[partition] = took
         return seconds
 
-    def seconds_each(self, stage: str, run_ids: Sequence[str]) -> float | None:
-        """The average time of a partition of a stage, by its id, in the first of these runs that timed one;
-        None without any.
-        """
+    def pace(self, stage: str, run_ids: Sequence[str]) -> Pace | None:
+        """What a partition of a stage, by its id, took in the first of these runs that timed one; None without any."""
         columns = partitions.c
+        timed = select(func.avg(columns.seconds), func.avg(bytes_of(columns.files)))
+        timed = timed.where(columns.stage == stage, columns.seconds.is_not(None))
         with self._database.reading() as connection:
             for run_id in run_ids:
-                average = select(func.avg(columns.seconds)).where(columns.run_id == run_id, columns.stage == stage)
-                seconds = connection.scalar(average)
+                seconds, size = connection.execute(timed.where(columns.run_id == run_id)).one()
                 if seconds is not None:
-                    return float(seconds)
+                    return Pace(float(seconds), float(size))
         return None
 
     def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:

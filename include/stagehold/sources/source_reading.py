@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import SourceChanged, SourceLost, SourceUnusable
+from stagehold.lake.read import united
 from stagehold.lake.store.columns import is_reserved, quoted
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.keys.compute_key import digest
@@ -148,7 +149,7 @@ class SourceFrames:
             return self._table(files)
         if not self.reading.columns:
             return self._reader.schema(self._schema).load(_paths(files))
-        return _united(
+        return united(
             [self._below(root, list(group)) for root, group in groupby(sorted(files, key=self._root), key=self._root)]
         )
 
@@ -262,7 +263,7 @@ class SourceFrames:
         """Files of a Delta table; those of one table partition are read together and given its values."""
         parts = groupby(sorted(files, key=_partition_key), key=lambda file: file.partition)
         frames = [self._table_part(dict(values), list(group)) for values, group in parts]
-        return _united(frames)
+        return united(frames)
 
     def _table_part(self, values: Mapping[str, str | None], files: Sequence[SourceFile]) -> DataFrame:
         from pyspark.sql import functions as F
@@ -319,10 +320,6 @@ def _options(source: Source) -> dict[str, str]:
 
 def _paths(files: Sequence[SourceFile]) -> list[str]:
     return [SPECIAL.sub(r"\\\1", spark_uri(file.path)) for file in files]
-
-
-def _united(frames: Sequence[DataFrame]) -> DataFrame:
-    return reduce(lambda left, right: left.unionByName(right), frames)
 
 
 def _partition_key(file: SourceFile) -> str:

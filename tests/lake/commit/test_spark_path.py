@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +16,13 @@ from tests.lake.stagehand import Stagehand
 from stagehold.errors import StageContractBroken
 from stagehold.lake.available import missing_data
 from stagehold.lake.commit.staging import WaveFiles, stage_frame
+from stagehold.lake.measure import measure
+from stagehold.lake.read import united
 from stagehold.lake.store.files import files_at
+from stagehold.model.records import DataFile
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.spark
 
@@ -86,13 +96,49 @@ def test_frames_that_are_one_per_partition_are_written_without_a_shuffle(hand):
     assert {partition: [file.rows for file in files] for partition, files in staged.files.items()} == {4: [2], 5: [2]}
 
 
+WRITTEN = (0, 3, 4, 6, 9, 12, 77)
+
+
+def skewed(hand: Stagehand) -> DataFrame:
+    """Rows of which most are in partition 4, none in 12 and one in 77; some have no group."""
+    return hand.spark.range(4000).selectExpr(
+        "id",
+        "cast(CASE WHEN id = 5 THEN 77 WHEN id % 5 = 0 THEN pmod(id, 4) * 3 ELSE 4 END as int) as _partition",
+        "cast(CASE WHEN id % 7 > 0 THEN pmod(hash(id), 128) END as int) as _group_128",
+    )
+
+
+def read_whole(hand: Stagehand, files: Sequence[DataFile]) -> list[dict[str, Any]]:
+    return [row for file in files for row in pq.read_table(Path(hand.location.uri) / file.path).to_pylist()]
+
+
+@pytest.mark.parametrize("rows_per_file", [0, 150])
+@pytest.mark.parametrize("arranged", [False, True])
+@pytest.mark.parametrize("sort_by", [(), ("_group_128",)])
+def test_partitions_that_share_a_task_are_written_as_if_each_had_its_own(hand, sort_by, arranged, rows_per_file):
+    frame = skewed(hand).repartition(8)
+    if arranged:
+        frame = united([frame.where(f"_partition = {number}").coalesce(1) for number in WRITTEN])
+    own = WaveFiles(hand.location, "own", 1, WRITTEN, sort_by, arranged=arranged, rows_per_file=rows_per_file)
+    apart, shared = stage_frame(frame, own), stage_frame(frame, replace(own, attempt_id="shared", starts=(0, 4, 9)))
+    assert measure(hand.spark, shared, frame.schema, WRITTEN) == measure(hand.spark, apart, frame.schema, WRITTEN)
+    assert shared.files.keys() == apart.files.keys() == {*WRITTEN} - {12}
+    for number, files in shared.files.items():
+        assert [file.rows for file in files] == [file.rows for file in apart.files[number]]
+        groups = [row["_group_128"] for row in read_whole(hand, files)]
+        assert not sort_by or groups == sorted(groups, key=lambda group: -1 if group is None else group)
+    tasks = {re.findall(r"part-(\d+)-", file.path)[0] for files in shared.files.values() for file in files}
+    assert len(tasks) == 3
+
+
+@pytest.mark.parametrize("starts", [(0,), (0, 1)])
 @pytest.mark.parametrize(
     ("stranger", "named"), [(7, "1 of 7"), (-1, "1 of -1"), (None, "1 of __HIVE_DEFAULT_PARTITION__")]
 )
-def test_rows_of_other_partitions_are_refused_and_deleted(hand, stranger, named):
+def test_rows_of_other_partitions_are_refused_and_deleted(hand, stranger, named, starts):
     frame = hand.frame({0: [A], stranger: [B]})
     with pytest.raises(StageContractBroken, match=rf"Stage joined .*\({named}\).* asked for 0, 1"):
-        stage_frame(frame, WaveFiles(hand.location, "attempt", 1, (0, 1)))
+        stage_frame(frame, WaveFiles(hand.location, "attempt", 1, (0, 1), starts=starts))
     assert files_at(hand.location.uri).sizes("_data") == {}
 
 
@@ -118,6 +164,21 @@ def test_what_is_read_is_what_was_recorded_whatever_came_later(table):
     assert table.read(first) == [(0, *A), (1, *B)]
     assert table.read([first[0], second[0]]) == [(0, *A), (1, *C)]
     assert table.read([first[1]]) == [(1, *B)]
+
+
+def test_a_part_of_a_wave_is_written_in_order_by_the_tasks_that_have_some_of_it(hand):
+    some = (0, 3, 4)
+    frame = skewed(hand).where("_partition in (0, 3, 4)").repartition(8)
+    staged = stage_frame(frame, WaveFiles(hand.location, "a", 1, some, ("_group_128",), starts=(0, 9, 77)))
+    assert {number: len(files) for number, files in staged.files.items()} == dict.fromkeys(some, 1)
+    for files in staged.files.values():
+        groups = [row["_group_128"] for row in read_whole(hand, files)]
+        assert groups == sorted(groups, key=lambda group: -1 if group is None else group)
+
+
+def test_a_thousand_frames_are_one(hand):
+    frames = [hand.spark.range(number, number + 1) for number in range(1000)]
+    assert united(frames).selectExpr("count(*)", "sum(id)").collect() == [(1000, 999 * 500)]
 
 
 def test_partitions_of_several_waves_are_read_in_one_scan(table):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -9,11 +10,14 @@ from hypothesis import strategies as st
 
 from stagehold.model.records import Attempt, AttemptState
 from stagehold.plan.waves.sizing import (
+    FAST_GROWTH,
     GROWTH,
     LONGEST,
     SHORTEST,
+    TASK_BYTES,
     AdaptiveInterval,
     DeclaredInterval,
+    Pace,
     WaveSizer,
     adaptive_interval,
 )
@@ -21,8 +25,12 @@ from stagehold.plan.waves.sizing import (
 SIZER = WaveSizer(DeclaredInterval(10), slots=4)
 
 
+def known(seconds, size=0.0):
+    return None if seconds is None else Pace(seconds, size)
+
+
 @pytest.mark.parametrize(
-    ("known", "remaining", "expected"),
+    ("seconds", "remaining", "expected"),
     [
         (None, 100, 4),  # nothing is known: as small as is not wasteful
         (None, 3, 3),
@@ -36,20 +44,22 @@ SIZER = WaveSizer(DeclaredInterval(10), slots=4)
         (0.1, 0, 0),
     ],
 )
-def test_the_first_wave_is_small_unless_the_stage_was_timed_before(known, remaining, expected):
-    assert replace(SIZER, known=known).first(remaining)[0] == expected
+def test_the_first_wave_is_small_unless_the_stage_was_timed_before(seconds, remaining, expected):
+    assert replace(SIZER, known=known(seconds)).first(remaining)[0] == expected
 
 
 @pytest.mark.parametrize(
-    ("size", "seconds", "known", "remaining", "expected"),
+    ("size", "seconds", "before", "remaining", "expected"),
     [
         (4, 10.0, None, 100, 4),  # just right
         (4, 5.0, None, 100, 8),  # half as long as wanted: twice as many
-        (4, 1.0, None, 100, 8),  # grows slowly
+        (4, 2.0, None, 100, 10),  # a fifth as long: as many as take half of what is wanted
+        (4, 0.1, None, 1000, 32),  # and no more than eight times as many
         (4, 1.0, None, 20, 20),  # all that remains fits, even if it should take twice as long
-        (4, 1.0, None, 21, 8),
+        (4, 1.0, None, 21, 20),
+        (4, 0.1, None, 200, 200),
         (4, 1.0, 0.25, 60, 30),  # as earlier runs were as quick, two waves do
-        (4, 1.0, 5.0, 60, 8),  # earlier runs were slower: careful
+        (4, 1.0, 5.0, 60, 20),  # earlier runs were slower: as if there were none
         (16, 20.0, None, 100, 8),  # too long: shrinks at once
         (16, 20.0, 0.1, 100, 8),  # whatever earlier runs took
         (16, 1000.0, None, 100, 4),  # never below the slots
@@ -58,21 +68,21 @@ def test_the_first_wave_is_small_unless_the_stage_was_timed_before(known, remain
         (4, 1.0, None, 0, 0),
     ],
 )
-def test_the_next_wave_aims_at_the_interval(size, seconds, known, remaining, expected):
-    assert replace(SIZER, known=known).following(remaining, size, seconds, 0.1)[0] == expected
+def test_the_next_wave_aims_at_the_interval(size, seconds, before, remaining, expected):
+    assert replace(SIZER, known=known(before)).following(remaining, size, seconds, 0.1)[0] == expected
 
 
 def test_what_cannot_be_divided_is_one_wave():
-    assert replace(SIZER, known=100.0, undivided=True).first(1000)[0] == 1000
+    assert replace(SIZER, known=known(100.0), undivided=True).first(1000)[0] == 1000
 
 
 def test_the_reason_says_what_was_known():
     assert "not been timed" in SIZER.first(100)[1]
-    assert replace(SIZER, known=0.2).first(100)[1] == "about 10.0 s of wanted 10.0 s (as declared)"
+    assert replace(SIZER, known=known(0.2)).first(100)[1] == "about 10.0 s of wanted 10.0 s (as declared)"
 
 
 def test_an_adaptive_interval_follows_the_measured_commit():
-    sizer = WaveSizer(AdaptiveInterval(0, 0.0), slots=4, known=1.0)
+    sizer = WaveSizer(AdaptiveInterval(0, 0.0), slots=4, known=known(1.0))
     assert sizer.first(10_000)[0] == 417  # sqrt(2 * 1 s * 24 h) is 416 s, which 24 equal waves come close to
     assert sizer.following(10_000, 100, 100, 0.01)[0] < 100
 
@@ -85,7 +95,7 @@ SIZERS = st.builds(
         st.builds(AdaptiveInterval, st.integers(0, 100), SECONDS),
     ),
     slots=st.integers(1, 100),
-    known=st.one_of(st.none(), st.floats(1e-6, 1e6)),
+    known=st.one_of(st.none(), st.builds(Pace, st.floats(0, 1e6), st.floats(0, 1e12))),
 )
 
 
@@ -98,8 +108,9 @@ def test_a_wave_is_never_empty_and_never_more_than_remain(sizer, remaining, size
 @given(sizer=SIZERS, remaining=st.integers(1, 100_000), size=st.integers(1, 100_000), seconds=SECONDS)
 def test_without_history_waves_grow_slowly_unless_the_rest_fits_with_ease(sizer, remaining, size, seconds):
     following = replace(sizer, known=None).following(remaining, size, seconds, 0.1)[0]
-    fits = max(seconds, 0.001) / size * remaining * GROWTH <= sizer.interval.seconds(0.1)
-    assert fits or following <= max(GROWTH * size, sizer.slots)
+    fits = max(seconds, 0.001) / size * following * GROWTH <= sizer.interval.seconds(0.1) * 1.001
+    assert following <= max(GROWTH * size, sizer.slots) or fits
+    assert following <= max(FAST_GROWTH * size, sizer.slots) or following == remaining
 
 
 @given(sizer=SIZERS, total=st.integers(1, 2000), each=st.floats(0, 100))
@@ -108,6 +119,51 @@ def test_waves_come_to_an_end(sizer, total, each):
     while total := total - size:
         size, waves = sizer.following(total, size, size * each, 0.1)[0], waves + 1
     assert waves <= 2000
+
+
+MEGABYTE = 2**20
+
+
+@pytest.mark.parametrize(
+    ("recorded", "pace", "expected"),
+    [
+        ({}, Pace(0.01, 0), ()),
+        (dict.fromkeys(range(6)), None, range(6)),  # nothing is known: a task each
+        (dict.fromkeys(range(6)), Pace(10.0, 0), range(6)),  # slow ones: a task each, which a lost task costs least
+        (dict.fromkeys(range(6)), Pace(0.0, TASK_BYTES), range(6)),  # large ones
+        (dict.fromkeys(range(100)), Pace(0.001, 100), (0, 25, 50, 75)),  # small ones: all cores are busy
+        (dict.fromkeys(range(16)), Pace(0.0, TASK_BYTES / 2 - 65536), range(0, 16, 2)),
+        (dict.fromkeys(range(100)), Pace(0.1, 0), range(0, 100, 5)),  # 10 s of two cores, in tasks of a second
+        (dict.fromkeys([70, 3, 9, 1]), Pace(0.0, 0), (1, 3, 9, 70)),
+        ({**dict.fromkeys(range(8), MEGABYTE), 3: 200 * MEGABYTE}, Pace(0.0, 0), (0, 3, 4)),  # a skewed one
+        (dict.fromkeys(range(8), 0), Pace(0.0, MEGABYTE), (0, 2, 4, 6)),  # empty ones
+    ],
+)
+def test_small_partitions_share_a_task(recorded, pace, expected):
+    assert SIZER.task_starts(recorded, pace) == tuple(expected)
+
+
+def test_the_pace_of_earlier_runs_counts_until_a_wave_has_ended():
+    recorded = dict.fromkeys(range(100))
+    assert len(replace(SIZER, known=Pace(0.001, 1)).task_starts(recorded, None)) == 4
+    assert len(replace(SIZER, known=Pace(0.001, 1)).task_starts(recorded, Pace(10.0, 1))) == 100
+
+
+@given(
+    sizer=SIZERS,
+    recorded=st.dictionaries(st.integers(0, 100_000), st.one_of(st.none(), st.integers(0, 10**12)), max_size=300),
+    pace=st.one_of(st.none(), st.builds(Pace, SECONDS, st.floats(0, 1e12))),
+)
+def test_every_partition_has_a_task_and_no_task_is_without_partitions(sizer, recorded, pace):
+    starts = sizer.task_starts(recorded, pace)
+    assert list(starts) == sorted({*starts} & recorded.keys())
+    assert starts[:1] == tuple(sorted(recorded)[:1])
+
+
+@given(sizer=SIZERS, count=st.integers(1, 1000), each=st.floats(0, TASK_BYTES / 4))
+def test_a_task_of_several_small_partitions_is_no_larger_than_a_task_should_be(sizer, count, each):
+    starts = (*sizer.task_starts(dict.fromkeys(range(count)), Pace(0.0, each)), count)
+    assert max(after - start for start, after in pairwise(starts)) * each <= TASK_BYTES * 1.3
 
 
 START = datetime(2026, 11, 20, tzinfo=UTC)

@@ -276,6 +276,11 @@ def test_a_partition_owns_the_groups_of_its_rows_and_reads_just_them(spark):
     assert {row["id"] for row in read} == {row["id"] for row in rows if row["group"] in (0, 4, 5, 6)}
 
 
+def test_a_thousand_ranges_of_groups_are_no_deep_condition(spark):
+    every_other = [range(2 * number, 2 * number + 1) for number in range(1000)]
+    assert spark.range(3000).where(in_groups(F.col("id"), every_other)).count() == 1000
+
+
 @pytest.mark.parametrize(
     "how",
     ["id", "id + 1099511627776", "date_add(date'2000-01-01', cast(id as int))", "concat('customer-', id)", "id / 8"],

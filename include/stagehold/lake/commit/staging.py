@@ -7,6 +7,8 @@ recorded stay until we delete them, and an attempt that dies leaves nothing but 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 from stagehold.errors import StageContractBroken
 from stagehold.lake.store.columns import PARTITION
 from stagehold.lake.store.files import files_at
-from stagehold.lake.store.footers import read_footer
+from stagehold.lake.store.footers import read_footers
 from stagehold.lake.store.location import TableLocation, spark_uri
 from stagehold.model.records import DataFile
 
@@ -34,10 +36,11 @@ EASY_TO_PRUNE = {"parquet.page.row.count.limit": "1000", "parquet.dictionary.pag
 # One task for each file, which is read whole: what Spark counts for opening a file fills a task, and none is too long
 # for one.
 WHOLE_FILES = {"spark.sql.files.maxPartitionBytes": str(2**40), "spark.sql.files.openCostInBytes": str(2**40)}
-# Every task has rows of one partition only, so they need not be sorted by it, and one integer is left to sort by, which
-# Spark does by radix. A writer that may have two files open takes rows as they come, and sorts what is left once it has
-# begun the second.
+# A task with rows of one partition only need not sort them by it, and one integer is left to sort by, which Spark does
+# by radix. A writer that may have two files open takes rows as they come, and sorts what is left once it has begun the
+# second: not by ``sort_by``, so a task with several partitions sorts its rows itself, and has one file open.
 AS_THEY_COME = {"spark.sql.maxConcurrentOutputFileWriters": "2"}
+ONE_AFTER_THE_OTHER = {"spark.sql.maxConcurrentOutputFileWriters": "0"}
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 
@@ -61,6 +64,8 @@ class WaveFiles:
     A partition with more rows than ``rows_per_file`` gets several files, each a stretch of the order ``sort_by``; 0
     means no limit. ``below`` is a folder within the wave's, for rows that are not its output as it was computed.
     ``arranged`` says that all rows of a partition are in one Spark task already, which saves shuffling everything.
+    ``starts`` are the lowest partitions of the Spark tasks that write, ascending: a task writes those from its own up
+    to the next one's. Without any, each partition has a task of its own.
     """
 
     location: TableLocation
@@ -71,12 +76,21 @@ class WaveFiles:
     arranged: bool = False
     rows_per_file: int = 0
     below: str = ""
+    starts: tuple[int, ...] = ()
 
     @property
     def folder(self) -> str:
         """Relative to the table, as the paths of its files are."""
         wave = f"{DATA_FOLDER}/{self.attempt_id}/{self.wave}"
         return f"{wave}/{self.below}" if self.below else wave
+
+    @property
+    def first_of_tasks(self) -> tuple[int, ...]:
+        """The lowest partition that each task writes, ascending. Of a part of a wave, some tasks have none."""
+        ascending, first = sorted(self.partitions), dict[int, int]()
+        for partition in ascending:
+            first.setdefault(bisect_right(self.starts or ascending, partition), partition)
+        return tuple(first.values())
 
     @property
     def begun(self) -> bool:
@@ -91,16 +105,18 @@ def stage_frame(frame: DataFrame, files: WaveFiles) -> StagedWave:
 
     :raises StageContractBroken: when rows belong to none of the wave's partitions; what was written is deleted.
     """
-    uri, sort_by = files.location.uri, files.sort_by
-    cut = frame if files.arranged else frame.repartitionById(len(files.partitions), _index_within(files.partitions))
+    uri, tasks = files.location.uri, files.first_of_tasks
+    shared = len(tasks) < len(files.partitions)
+    cut, order = _in_tasks(frame, tasks, files), (*((PARTITION,) if shared else ()), *files.sort_by)
     # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
-    ordered = cut.sortWithinPartitions(*sort_by) if sort_by else cut
+    ordered = cut.sortWithinPartitions(*order) if order else cut
     writer = ordered.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").option(
         "maxRecordsPerFile", files.rows_per_file
     )
-    if sort_by:
+    if files.sort_by:
         writer = writer.options(**EASY_TO_PRUNE)
-    with _with_settings(frame.sparkSession, AS_THEY_COME | (WHOLE_FILES if files.arranged else {})):
+    taken = ONE_AFTER_THE_OTHER if shared else AS_THEY_COME
+    with _with_settings(frame.sparkSession, taken | (WHOLE_FILES if files.arranged else {})):
         writer.partitionBy(PARTITION).parquet(f"{spark_uri(uri)}/{files.folder}")
     written = _written(uri, files.folder)
     strangers = {name: staged_files for name, staged_files in written.items() if name not in map(str, files.partitions)}
@@ -124,26 +140,42 @@ def _with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator
         spark.conf.set(name, text)
 
 
-def _index_within(partitions: Sequence[int]) -> Column:
-    """The position of a row's partition in ``partitions``.
+def _in_tasks(frame: DataFrame, starts: Sequence[int], files: WaveFiles) -> DataFrame:
+    """The frame with all rows of a partition in the same task.
 
-    Rows of any other partition may go anywhere: the listing shows them.
+    Frames that are arranged are only given to fewer tasks, which compute one after the other.
     """
     from pyspark.sql import functions as F
 
-    known = F.array(*map(F.lit, partitions))
-    return F.coalesce(F.array_position(known, F.col(PARTITION)) - 1, F.lit(0)).cast("int")
+    if not files.arranged:
+        return frame.repartitionById(len(starts), _task_of(F.col(PARTITION), starts))
+    return frame.coalesce(len(starts)) if len(starts) < len(files.partitions) else frame
+
+
+def _task_of(partition: Column, starts: Sequence[int], before: int = 0) -> Column:
+    """The task that writes a partition, found by halves: a list of thousands would be gone through for each row.
+
+    Rows of partitions that are none of the wave's may go anywhere: the listing shows them.
+    """
+    from pyspark.sql import functions as F
+
+    if len(starts) == 1:
+        return F.lit(before)
+    middle = len(starts) // 2
+    lower, upper = _task_of(partition, starts[:middle], before), _task_of(partition, starts[middle:], before + middle)
+    return F.when(partition < F.lit(starts[middle]), lower).otherwise(upper)
 
 
 def _written(uri: str, folder: str) -> Mapping[str, tuple[DataFile, ...]]:
     """The files, by the partition in their path as text, since it may be that of null keys, or no number at all."""
-    found: dict[str, tuple[DataFile, ...]] = {}
-    for path, size in sorted(files_at(uri).sizes(folder).items()):
-        match = DATA_FILE.fullmatch(path.removeprefix(f"{folder}/"))
-        if match:
-            file = DataFile(path, size, read_footer(uri, path).rows)
-            found[match["partition"]] = (*found.get(match["partition"], ()), file)
-    return found
+    there = sorted(files_at(uri).sizes(folder).items())
+    matches = {path: DATA_FILE.fullmatch(path.removeprefix(f"{folder}/")) for path, _ in there}
+    data = [(path, size, match["partition"]) for path, size in there if (match := matches[path])]
+    footers = read_footers(uri, [path for path, _, _ in data])
+    found: dict[str, list[DataFile]] = defaultdict(list)
+    for (path, size, partition), footer in zip(data, footers, strict=True):
+        found[partition].append(DataFile(path, size, footer.rows))
+    return {partition: tuple(files) for partition, files in found.items()}
 
 
 def _describe(strangers: Mapping[str, Sequence[DataFile]], partitions: Sequence[int]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.model.kept import Shelf
 
 if TYPE_CHECKING:
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
 
 FIRST_GUESS = 64 * 1024  # one read brings most footers whole
 LENGTH_AND_MAGIC = 8
+# An object store answers many readers as fast as one. A disk's footers are there at once, and more readers would only
+# wait for each other's Python.
+READERS, READERS_OF_A_DISK = 16, 2
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -55,6 +61,12 @@ def read_footer(uri: str, path: str) -> Footer:
         kept = _read(uri, path)
         _READ.put((uri, path), kept)
     return kept
+
+
+def read_footers(uri: str, paths: Sequence[str]) -> Iterator[Footer]:
+    """The footers of these files below ``uri``, in their order, some of them read at the same time."""
+    with ThreadPoolExecutor(READERS if uri.startswith(OBJECT_STORE) else READERS_OF_A_DISK) as pool:
+        yield from pool.map(partial(read_footer, uri), paths)
 
 
 def _read(uri: str, path: str) -> Footer:

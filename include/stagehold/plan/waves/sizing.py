@@ -1,5 +1,5 @@
-"""How many partitions the next wave takes, and why; and how long it should last: as declared, or so that commits and
-lost work together cost least.
+"""How many partitions the next wave takes, and why; which of them share a Spark task; and how long a wave should last:
+as declared, or so that commits and lost work together cost least.
 
 A wave of length T costs one commit C, and a failure loses T/2 on average. With one failure every M seconds of work that
 is least at T = sqrt(2 C M): Young's formula, which Daly refined for failures almost as frequent as commits.
@@ -8,33 +8,47 @@ is least at T = sqrt(2 C M): Young's formula, which Daly refined for failures al
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import ceil, sqrt
 from typing import Protocol
 
 from stagehold.model.records import Attempt, AttemptState, FailureClass
 
 GROWTH = 2  # a wave is at most so many times the one before, so one lucky measurement cannot put a whole stage at risk
+FAST_GROWTH = 8  # the same, of waves that are far shorter than wanted
 LONGER = 0.25  # of an interval: so much longer waves may last, if that makes one wave less
 QUICKEST = 0.001  # seconds; no wave is taken to be quicker, whatever a clock says
+# What a Spark task writes at most, if that is several partitions: so much, and for so long. Beyond that there are tasks
+# enough to keep all cores busy, and little is lost with one of them.
+TASK_BYTES, TASK_SECONDS = 64 * 1024 * 1024, 1.0
+FILE_BYTES = 64 * 1024  # written in the time that it takes to begin and to end a file
 
 
 WaveSize = tuple[int, str]  # partitions of a wave, none only if none remain; and why there are so many
 
 
 @dataclass(frozen=True)
+class Pace:
+    """What a partition of a stage takes, on average: a share of a wave's time, and bytes of files."""
+
+    seconds: float
+    bytes: float
+
+
+@dataclass(frozen=True)
 class WaveSizer:
     """Aims at waves that last about the interval: longer ones lose more work to a kill, shorter ones cost overhead.
 
-    :param slots: tasks that Spark runs side by side; a smaller wave would only idle them.
-    :param known: seconds of a partition of this stage in earlier waves, None if it never ran.
+    :param slots: twice the tasks that Spark runs side by side; a smaller wave would only idle them.
+    :param known: the pace of this stage in earlier runs, None if it never ran.
     :param undivided: the stage costs the same however few partitions it computes, so one wave takes all.
     """
 
     interval: WaveInterval
     slots: int
-    known: float | None = None
+    known: Pace | None = None
     undivided: bool = False
 
     def first(self, remaining: int) -> WaveSize:
@@ -42,20 +56,39 @@ class WaveSizer:
             return remaining, "all at once: its inputs are computed along with it and every partition needs all of them"
         if not self.known:
             return min(remaining, self.slots), "a first small wave: it has not been timed yet"
-        return self._of_length(remaining, self.known, None, most=remaining)
+        return self._of_length(remaining, self.known.seconds, None, most=remaining)
 
     def following(self, remaining: int, partitions: int, seconds: float, commit_seconds: float) -> WaveSize:
         """The wave after one of ``partitions`` that lasted so many ``seconds``. Without earlier timings waves grow
-        slowly, unless all that remains fits in with ease.
+        slowly, unless all that remains fits in with ease; faster as long as they are far shorter than wanted.
 
         :param commit_seconds: how much of the time went into measuring, judging, publishing and recording.
         """
         each = max(seconds, QUICKEST) / partitions
         wanted = self.interval.seconds(commit_seconds)
-        known = ceil(wanted / self.known) if self.known else 0
-        fits = each * remaining * GROWTH <= wanted
-        most = remaining if fits else max(partitions * GROWTH, known)
-        return self._of_length(remaining, each, commit_seconds, most=most)
+        known = ceil(wanted / max(self.known.seconds, QUICKEST)) if self.known else 0
+        easy = int(wanted / GROWTH / each)  # even if they should take twice as long
+        grown = max(partitions * GROWTH, known, min(partitions * FAST_GROWTH, easy))
+        return self._of_length(remaining, each, commit_seconds, most=remaining if remaining <= easy else grown)
+
+    def task_starts(self, recorded: Mapping[int, int | None], pace: Pace | None) -> tuple[int, ...]:
+        """The lowest partitions of the Spark tasks that are to write these partitions, ascending: small ones share a
+        task. Each has a task of its own as long as nothing is known.
+
+        :param recorded: the bytes of a partition when it was recorded last, None if it never was.
+        :param pace: of the wave before.
+        """
+        each = pace or self.known
+        if each is None:
+            return tuple(sorted(recorded))
+        known = {partition: recorded[partition] for partition in sorted(recorded)}
+        sizes = {partition: FILE_BYTES + (each.bytes if size is None else size) for partition, size in known.items()}
+        whole, busy = sum(sizes.values()), each.seconds * len(sizes) * self.slots / 2
+        tasks = min(len(sizes), max(self.slots, ceil(whole / TASK_BYTES), ceil(busy / TASK_SECONDS)))
+        starts: dict[int, int] = {}
+        for (partition, size), end in zip(sizes.items(), accumulate(sizes.values()), strict=True):
+            starts.setdefault(int((end - size / 2) * tasks / whole), partition)
+        return tuple(starts.values())
 
     def _of_length(self, remaining: int, each: float, commit_seconds: float | None, *, most: int) -> WaveSize:
         wanted = self.interval.seconds(commit_seconds)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from stagehold.code.side_reads import SideRead
 from stagehold.errors import StageContractBroken
 from stagehold.lake.declared_columns import as_declared, refuse_other_columns
+from stagehold.lake.read import united
 from stagehold.lake.store.columns import PARTITION, is_reserved, refuse_unusable_columns
 from stagehold.model.context import StageState, is_stage
 from stagehold.model.keys.key_groups import group_column
@@ -28,7 +29,7 @@ from stagehold.plan.split.regions import is_divisible
 from stagehold.run.functions.isolation import given_input, judged, require_own_keys
 from stagehold.run.functions.key_columns import key_group, key_of, partition_of_key, refuse_unlike_keys
 from stagehold.run.functions.stage_call import StageCall, StageCaller, is_frame, is_row_wise, returned_text
-from stagehold.run.functions.stage_inputs import Intermediates, Reading, StageInputs, is_keyed, union
+from stagehold.run.functions.stage_inputs import Intermediates, Reading, StageInputs, is_keyed
 from stagehold.run.functions.state_frames import Dealing, StateFrames, state_schema
 from stagehold.spark.calls.call_watch import settings_in_force, watch_of
 from stagehold.spec.pipeline import Exchange, Input, OutputType, Stage
@@ -181,7 +182,7 @@ class FrameBuilder:
         dealt = tuple(partition for partition in partitions if partition in self._dealt_anew(stage))
         called = tuple(partition for partition in partitions if partition not in dealt)
         frames = [self._dealing(stage).rows(dealt)] if dealt else []
-        frame = union([self._computed(stage, called), *frames] if called else frames)
+        frame = united([self._computed(stage, called), *frames] if called else frames)
         self._ready.clear()
         groups = {
             group_column(edge.key, reader.max_parallelism): key_group(
@@ -243,7 +244,7 @@ class FrameBuilder:
             return self._call(stage, partitions, keep_partition=True).frame
         if len(partitions) > 1 and stage.name in self._row_wise:
             starts = range(0, len(partitions), MOST_AT_ONCE)
-            return union([self._many(stage, partitions[start : start + MOST_AT_ONCE]) for start in starts])
+            return united([self._many(stage, partitions[start : start + MOST_AT_ONCE]) for start in starts])
         return self._one_by_one(stage, partitions)
 
     def _keyed(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
@@ -262,7 +263,7 @@ class FrameBuilder:
                 return call.frame.withColumn(PARTITION, belongs)
             self.isolations[stage.name] = Isolation(call.reasons_against_sharing)
         frames = [(partition, self._call(stage, (partition,)).frame) for partition in partitions]
-        return union(
+        return united(
             [
                 frame.where(require_own_keys(stage, number, belongs, stage.key)).withColumn(PARTITION, F.lit(number))
                 for number, frame in frames
@@ -288,7 +289,7 @@ class FrameBuilder:
 
         frames = [(partition, self._call(stage, (partition,)).frame) for partition in partitions]
         arranged = self.is_arranged(stage)
-        return union(
+        return united(
             [
                 (frame.coalesce(1) if arranged else frame).withColumn(PARTITION, F.lit(partition))
                 for partition, frame in frames
@@ -348,7 +349,7 @@ class FrameBuilder:
         if producer.output.type is not OutputType.PIPELINED_BOUNDED and not self._reads_again(reader, edge):
             return self._computed(producer, wanted)
         if self.is_arranged(producer):
-            return union([self._kept(producer, (partition,)) for partition in wanted])
+            return united([self._kept(producer, (partition,)) for partition in wanted])
         needed = {decision.partition for decision in self._reading.decisions[producer.name] if decision.action.computes}
         return self._kept(producer, tuple(sorted(needed.union(wanted)))).where(F.col(PARTITION).isin(*wanted))
 

@@ -8,7 +8,6 @@ since Spark compares most pairs of numbers as doubles; strings lose the spaces a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import KeyTypesUnlike, StageContractBroken
@@ -50,7 +49,15 @@ def partition_of_key(key: Sequence[str], schema: StructType, *, partitions: int,
 
 def in_groups(group: Column, ranges: Sequence[range]) -> Column:
     """True for rows whose group is in one of ``ranges``."""
-    return reduce(lambda left, right: left | right, (group.between(*bounds) for bounds in _merged(ranges)))
+    return _any([group.between(*bounds) for bounds in _merged(ranges)])
+
+
+def _any(conditions: Sequence[Column]) -> Column:
+    """True where one of them is. Put together by halves: Spark refuses what is a thousand levels deep."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    return _any(conditions[:middle]) | _any(conditions[middle:])
 
 
 def _merged(ranges: Sequence[range]) -> list[tuple[int, int]]:

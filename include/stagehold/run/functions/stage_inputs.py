@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING
 
-from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema, written_schemas
+from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema, united, written_schemas
 from stagehold.lake.store.columns import PARTITION, is_reserved
 from stagehold.model.context import StageContext
 from stagehold.model.keys.key_groups import group_column, range_of
@@ -96,7 +95,7 @@ class StageInputs:
         from pyspark.sql import functions as F
 
         splits = [(partition, self._splits(stage).frame(partition)) for partition in partitions]
-        return union(
+        return united(
             [frame.withColumn(PARTITION, F.lit(partition)) if keep_partition else frame for partition, frame in splits]
         )
 
@@ -141,10 +140,6 @@ class StageInputs:
 
 def is_keyed(stage: Stage) -> bool:
     return any(edge.exchange is Exchange.KEYED for edge in stage.inputs)
-
-
-def union(frames: Sequence[DataFrame]) -> DataFrame:
-    return reduce(lambda left, right: left.unionByName(right), frames)
 
 
 Keys = Mapping[int, str]  # by partition, what its rows follow from

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
-from stagehold.lake.read import read_partitions, recorded_schema
+from stagehold.lake.read import read_partitions, recorded_schema, united
 from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION, is_reserved, quoted
 from stagehold.lake.store.footers import read_footer
 from stagehold.lake.store.location import spark_uri
@@ -64,10 +63,7 @@ class StateFrames:
 
     def after(self, shape: StateShape, frames: Sequence[tuple[int, DataFrame]]) -> DataFrame:
         """What partitions keep, as it is written: with each row's partition and its group or place."""
-        return reduce(
-            lambda left, right: left.unionByName(right),
-            (self._kept(shape, partition, frame) for partition, frame in frames),
-        )
+        return united([self._kept(shape, partition, frame) for partition, frame in frames])
 
     def _kept(self, shape: StateShape, partition: int, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as F
@@ -113,7 +109,7 @@ class StateFrames:
                 frames.append(self._read([piece], placed).where(F.col(STATE_POSITION).between(own.start, own.stop - 1)))
         if not frames:
             return self.spark.createDataFrame([], placed)
-        return reduce(lambda left, right: left.unionByName(right), frames)
+        return united(frames)
 
     def _read(self, pieces: Sequence[Piece], schema: StructType) -> DataFrame:
         paths = [f"{spark_uri(piece.table)}/{file.path}" for piece in pieces for file in piece.part.files]
