@@ -16,7 +16,7 @@ from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import partitions
 from stagehold.model.records import Cell, DataFile
 from stagehold.model.standing import PartitionState
-from stagehold.plan.waves.sizing import Pace
+from stagehold.plan.waves.sizing import PartitionCost
 
 NAME = "sales/2024-01-01/joined"
 
@@ -80,9 +80,9 @@ def test_the_pace_of_a_stage_is_that_of_the_first_run_that_timed_it(ledger, leas
     timed = [record(0, seconds=1.5, files=files), record(1, seconds=2.5, files=()), record(2)]
     more = [record(0, cell=other, seconds=9.0), record(0, run_id="run-2", seconds=7.0, files=files[:1])]
     ledger.partitions.record([*timed, *more, record(0, run_id="run-3")], lease)
-    assert ledger.partitions.pace("joined", ["run-1", "run-2"]) == Pace(seconds=2.0, bytes=75.0)
-    assert ledger.partitions.pace("joined", ["run-4", "run-3", "run-2"]) == Pace(seconds=7.0, bytes=100.0)
-    assert ledger.partitions.pace("joined", ["run-3"]) is None
+    assert ledger.partitions.usual_cost("joined", ["run-1", "run-2"]) == PartitionCost(2.0, 75.0)
+    assert ledger.partitions.usual_cost("joined", ["run-4", "run-3", "run-2"]) == PartitionCost(7.0, 100.0)
+    assert ledger.partitions.usual_cost("joined", ["run-3"]) is None
 
 
 def test_a_fenced_attempt_records_nothing(ledger, lease):

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 LOW_BITS = 0xFFFFFFFF  # sums of whole hashes overflow, which is an error under ANSI; these do not below 2**31 rows
 HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage is hidden by it
-# bytes; one task reads them in less time than it takes to bring the sums of many together
-FOR_ONE_TASK = 4 * 1024 * 1024
+# Bytes and files that one task reads in less time than it takes to bring the sums of many together. To open a file
+# takes some 2 ms, however small it is.
+FOR_ONE_TASK, FILES_FOR_ONE_TASK = 4 * 1024 * 1024, 64
 HASH_BITS = 0xFFFFFFFFFFFFFFFF
 OF_CONTENT = 3  # aggregates, which come first
 
@@ -87,7 +88,8 @@ class StagedContent:
         if not self.staged.files:
             return spark.createDataFrame([], written).withColumn(HASH, content_hash(self._fields))
         frame = spark.read.schema(written).parquet(f"{spark_uri(self.staged.uri)}/{self.staged.folder}")
-        if sum(file.bytes for files in self.staged.files.values() for file in files) < FOR_ONE_TASK:
+        files = [file for files in self.staged.files.values() for file in files]
+        if len(files) <= FILES_FOR_ONE_TASK and sum(file.bytes for file in files) < FOR_ONE_TASK:
             frame = frame.coalesce(1)
         return frame.withColumn(HASH, content_hash(self._fields))
 

@@ -19,7 +19,7 @@ from stagehold.ledger.database.schema import partition_counts, partitions
 from stagehold.ledger.leases import check_epoch
 from stagehold.model.records import Cell, Lease, PartitionCount, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.waves.sizing import Pace
+from stagehold.plan.waves.sizing import PartitionCost
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Partitions:
                 seconds.setdefault(stage, {})[partition] = took
         return seconds
 
-    def pace(self, stage: str, run_ids: Sequence[str]) -> Pace | None:
+    def usual_cost(self, stage: str, run_ids: Sequence[str]) -> PartitionCost | None:
         """What a partition of a stage, by its id, took in the first of these runs that timed one; None without any."""
         columns = partitions.c
         timed = select(func.avg(columns.seconds), func.avg(bytes_of(columns.files)))
@@ -213,7 +213,7 @@ class Partitions:
             for run_id in run_ids:
                 seconds, size = connection.execute(timed.where(columns.run_id == run_id)).one()
                 if seconds is not None:
-                    return Pace(float(seconds), float(size))
+                    return PartitionCost(float(seconds), float(size))
         return None
 
     def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:

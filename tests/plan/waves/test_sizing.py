@@ -17,7 +17,7 @@ from stagehold.plan.waves.sizing import (
     TASK_BYTES,
     AdaptiveInterval,
     DeclaredInterval,
-    Pace,
+    PartitionCost,
     WaveSizer,
     adaptive_interval,
 )
@@ -26,7 +26,7 @@ SIZER = WaveSizer(DeclaredInterval(10), slots=4)
 
 
 def known(seconds, size=0.0):
-    return None if seconds is None else Pace(seconds, size)
+    return None if seconds is None else PartitionCost(seconds, size)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ SIZERS = st.builds(
         st.builds(AdaptiveInterval, st.integers(0, 100), SECONDS),
     ),
     slots=st.integers(1, 100),
-    known=st.one_of(st.none(), st.builds(Pace, st.floats(0, 1e6), st.floats(0, 1e12))),
+    known=st.one_of(st.none(), st.builds(PartitionCost, st.floats(0, 1e6), st.floats(0, 1e12))),
 )
 
 
@@ -125,44 +125,48 @@ MEGABYTE = 2**20
 
 
 @pytest.mark.parametrize(
-    ("recorded", "pace", "expected"),
+    ("recorded", "cost", "expected"),
     [
-        ({}, Pace(0.01, 0), ()),
+        ({}, PartitionCost(0.01, 0), ()),
         (dict.fromkeys(range(6)), None, range(6)),  # nothing is known: a task each
-        (dict.fromkeys(range(6)), Pace(10.0, 0), range(6)),  # slow ones: a task each, which a lost task costs least
-        (dict.fromkeys(range(6)), Pace(0.0, TASK_BYTES), range(6)),  # large ones
-        (dict.fromkeys(range(100)), Pace(0.001, 100), (0, 25, 50, 75)),  # small ones: all cores are busy
-        (dict.fromkeys(range(16)), Pace(0.0, TASK_BYTES / 2 - 65536), range(0, 16, 2)),
-        (dict.fromkeys(range(100)), Pace(0.1, 0), range(0, 100, 5)),  # 10 s of two cores, in tasks of a second
-        (dict.fromkeys([70, 3, 9, 1]), Pace(0.0, 0), (1, 3, 9, 70)),
-        ({**dict.fromkeys(range(8), MEGABYTE), 3: 200 * MEGABYTE}, Pace(0.0, 0), (0, 3, 4)),  # a skewed one
-        (dict.fromkeys(range(8), 0), Pace(0.0, MEGABYTE), (0, 2, 4, 6)),  # empty ones
+        (
+            dict.fromkeys(range(6)),
+            PartitionCost(10.0, 0),
+            range(6),
+        ),  # slow ones: little is lost with a task
+        (dict.fromkeys(range(6)), PartitionCost(0.0, TASK_BYTES), range(6)),  # large ones
+        (dict.fromkeys(range(100)), PartitionCost(0.001, 100), (0, 25, 50, 75)),  # small ones: all cores are busy
+        (dict.fromkeys(range(16)), PartitionCost(0.0, TASK_BYTES / 2 - 65536), range(0, 16, 2)),
+        (dict.fromkeys(range(100)), PartitionCost(0.1, 0), range(0, 100, 5)),  # 10 s of two cores, in tasks of a second
+        (dict.fromkeys([70, 3, 9, 1]), PartitionCost(0.0, 0), (1, 3, 9, 70)),
+        ({**dict.fromkeys(range(8), MEGABYTE), 3: 200 * MEGABYTE}, PartitionCost(0.0, 0), (0, 3, 4)),  # a skewed one
+        (dict.fromkeys(range(8), 0), PartitionCost(0.0, MEGABYTE), (0, 2, 4, 6)),  # empty ones
     ],
 )
-def test_small_partitions_share_a_task(recorded, pace, expected):
-    assert SIZER.task_starts(recorded, pace) == tuple(expected)
+def test_small_partitions_share_a_task(recorded, cost, expected):
+    assert SIZER.task_starts(recorded, cost) == tuple(expected)
 
 
 def test_the_pace_of_earlier_runs_counts_until_a_wave_has_ended():
     recorded = dict.fromkeys(range(100))
-    assert len(replace(SIZER, known=Pace(0.001, 1)).task_starts(recorded, None)) == 4
-    assert len(replace(SIZER, known=Pace(0.001, 1)).task_starts(recorded, Pace(10.0, 1))) == 100
+    assert len(replace(SIZER, known=PartitionCost(0.001, 1)).task_starts(recorded, None)) == 4
+    assert len(replace(SIZER, known=PartitionCost(0.001, 1)).task_starts(recorded, PartitionCost(10.0, 1))) == 100
 
 
 @given(
     sizer=SIZERS,
     recorded=st.dictionaries(st.integers(0, 100_000), st.one_of(st.none(), st.integers(0, 10**12)), max_size=300),
-    pace=st.one_of(st.none(), st.builds(Pace, SECONDS, st.floats(0, 1e12))),
+    cost=st.one_of(st.none(), st.builds(PartitionCost, SECONDS, st.floats(0, 1e12))),
 )
-def test_every_partition_has_a_task_and_no_task_is_without_partitions(sizer, recorded, pace):
-    starts = sizer.task_starts(recorded, pace)
+def test_every_partition_has_a_task_and_no_task_is_without_partitions(sizer, recorded, cost):
+    starts = sizer.task_starts(recorded, cost)
     assert list(starts) == sorted({*starts} & recorded.keys())
     assert starts[:1] == tuple(sorted(recorded)[:1])
 
 
 @given(sizer=SIZERS, count=st.integers(1, 1000), each=st.floats(0, TASK_BYTES / 4))
 def test_a_task_of_several_small_partitions_is_no_larger_than_a_task_should_be(sizer, count, each):
-    starts = (*sizer.task_starts(dict.fromkeys(range(count)), Pace(0.0, each)), count)
+    starts = (*sizer.task_starts(dict.fromkeys(range(count)), PartitionCost(0.0, each)), count)
     assert max(after - start for start, after in pairwise(starts)) * each <= TASK_BYTES * 1.3
 
 

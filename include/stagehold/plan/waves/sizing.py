@@ -30,7 +30,7 @@ WaveSize = tuple[int, str]  # partitions of a wave, none only if none remain; an
 
 
 @dataclass(frozen=True)
-class Pace:
+class PartitionCost:
     """What a partition of a stage takes, on average: a share of a wave's time, and bytes of files."""
 
     seconds: float
@@ -42,13 +42,13 @@ class WaveSizer:
     """Aims at waves that last about the interval: longer ones lose more work to a kill, shorter ones cost overhead.
 
     :param slots: twice the tasks that Spark runs side by side; a smaller wave would only idle them.
-    :param known: the pace of this stage in earlier runs, None if it never ran.
+    :param known: what a partition of this stage took in earlier runs, None if it never ran.
     :param undivided: the stage costs the same however few partitions it computes, so one wave takes all.
     """
 
     interval: WaveInterval
     slots: int
-    known: Pace | None = None
+    known: PartitionCost | None = None
     undivided: bool = False
 
     def first(self, remaining: int) -> WaveSize:
@@ -71,14 +71,14 @@ class WaveSizer:
         grown = max(partitions * GROWTH, known, min(partitions * FAST_GROWTH, easy))
         return self._of_length(remaining, each, commit_seconds, most=remaining if remaining <= easy else grown)
 
-    def task_starts(self, recorded: Mapping[int, int | None], pace: Pace | None) -> tuple[int, ...]:
+    def task_starts(self, recorded: Mapping[int, int | None], cost: PartitionCost | None) -> tuple[int, ...]:
         """The lowest partitions of the Spark tasks that are to write these partitions, ascending: small ones share a
         task. Each has a task of its own as long as nothing is known.
 
         :param recorded: the bytes of a partition when it was recorded last, None if it never was.
-        :param pace: of the wave before.
+        :param cost: of the wave before.
         """
-        each = pace or self.known
+        each = cost or self.known
         if each is None:
             return tuple(sorted(recorded))
         known = {partition: recorded[partition] for partition in sorted(recorded)}

@@ -33,7 +33,7 @@ from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
 from stagehold.plan.split.regions import is_divisible
 from stagehold.plan.state.earlier_state import Cut, Earlier
-from stagehold.plan.waves.sizing import DeclaredInterval, Pace, WaveInterval, WaveSizer, adaptive_interval
+from stagehold.plan.waves.sizing import DeclaredInterval, PartitionCost, WaveInterval, WaveSizer, adaptive_interval
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.delivery.good_rows import SettingAside, show_quarantined
 from stagehold.run.delivery.rejudging import JudgingAgain, JudgingTogether
@@ -203,7 +203,7 @@ class StageRunner:
         """The number of waves, and the partitions that the gate refused."""
         files = FileSizer.guess(self._task.stage.output.file_bytes, schema).corrected_by(_recorded_files(remaining))
         (size, reason), number, refused = self._sizer.first(len(remaining)), self._waves_before, dict[int, str]()
-        pace: Pace | None = None
+        cost: PartitionCost | None = None
         while remaining:
             number += 1
             share = f"takes {size} of {len(remaining)} partitions: {reason}"
@@ -211,7 +211,7 @@ class StageRunner:
             TIMINGS.passed(Lap.CHECK)
             current, remaining = remaining[:size], remaining[size:]
             with in_wave(WavePlace(self._task.stage.name, number, tuple(decision.partition for decision in current))):
-                wave, computing = self._compute(self._files(number, current, files, pace), current, schema)
+                wave, computing = self._compute(self._files(number, current, files, cost), current, schema)
                 with self._meter.at(Side.PUBLISHING):
                     right = self._publisher.right_to(self._task.stage.name, current)
                     refused |= self._delivery.deliver(wave.of(right.partitions), right)
@@ -220,7 +220,7 @@ class StageRunner:
             TIMINGS.wave_passed()
             files = files.corrected_by([file for files in wave.staged.files.values() for file in files])
             seconds = wave.seconds
-            pace = Pace(seconds / len(current), wave.staged.bytes / len(current))
+            cost = PartitionCost(seconds / len(current), wave.staged.bytes / len(current))
             size, reason = self._sizer.following(len(remaining), len(current), seconds, seconds - computing)
         return number - self._waves_before, refused
 
@@ -252,9 +252,11 @@ class StageRunner:
         self._reach(StatePoint.BEFORE_STATE, files.wave)
         return self._keeping.keep(files)
 
-    def _files(self, number: int, decisions: Sequence[Decision], sizer: FileSizer, pace: Pace | None) -> WaveFiles:
+    def _files(
+        self, number: int, decisions: Sequence[Decision], sizer: FileSizer, cost: PartitionCost | None
+    ) -> WaveFiles:
         """
-        :param pace: of the wave before.
+        :param cost: of the wave before.
         """
         recorded = {decision.partition: decision.record and decision.record.bytes for decision in decisions}
         return WaveFiles(
@@ -265,7 +267,7 @@ class StageRunner:
             sort_by=self._frames.group_columns(self._task.stage),
             arranged=self._frames.is_arranged(self._task.stage),
             rows_per_file=sizer.rows_per_file,
-            starts=self._sizer.task_starts(recorded, pace),
+            starts=self._sizer.task_starts(recorded, cost),
         )
 
     def _reporting(self, decisions: Sequence[Decision]) -> AbstractContextManager[None]:
@@ -336,7 +338,7 @@ def wave_sizer(stage: Stage, pipeline: Pipeline, ledger: Ledger, settings: Setti
     return WaveSizer(
         interval=wave_interval(pipeline, ledger),
         slots=settings.spark_cores * 2,
-        known=ledger.partitions.pace(stage.id, runs),
+        known=ledger.partitions.usual_cost(stage.id, runs),
         undivided=not is_divisible(stage, pipeline),
     )
 
