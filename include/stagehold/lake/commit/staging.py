@@ -34,8 +34,12 @@ VERDICTS_FOLDER = "_verdicts"  # of a wave that a gate judged
 # (bench/shuffle_pruning.py).
 EASY_TO_PRUNE = {"parquet.page.row.count.limit": "1000", "parquet.dictionary.page.size": str(8 * 1024)}
 # One task for each file, which is read whole: what Spark counts for opening a file fills a task, and none is too long
-# for one.
-WHOLE_FILES = {"spark.sql.files.maxPartitionBytes": str(2**40), "spark.sql.files.openCostInBytes": str(2**40)}
+# for one. And one for each frame of a union: frames of one task each would come together in a single task.
+WHOLE_FILES = {
+    "spark.sql.files.maxPartitionBytes": str(2**40),
+    "spark.sql.files.openCostInBytes": str(2**40),
+    "spark.sql.unionOutputPartitioning": "false",
+}
 # A task with rows of one partition only need not sort them by it, and one integer is left to sort by, which Spark does
 # by radix. A writer that may have two files open takes rows as they come, and sorts what is left once it has begun the
 # second: not by ``sort_by``, so a task with several partitions sorts its rows itself, and has one file open.
