@@ -258,7 +258,8 @@ class StageRunner:
         """
         :param cost: of the wave before.
         """
-        recorded = {decision.partition: decision.record and decision.record.bytes for decision in decisions}
+        records = {decision.partition: decision.record for decision in decisions}
+        recorded = {partition: record.bytes if record else None for partition, record in records.items()}
         return WaveFiles(
             location=self._task.location,
             attempt_id=self._task.attempt.attempt_id,
