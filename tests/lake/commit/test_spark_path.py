@@ -179,6 +179,11 @@ def test_a_part_of_a_wave_is_written_in_order_by_the_tasks_that_have_some_of_it(
         assert groups == sorted(groups, key=lambda group: -1 if group is None else group)
 
 
+def test_hundreds_of_frames_are_united_in_no_deep_plan(hand):
+    frames = [hand.spark.range(number, number + 1) for number in range(600)]
+    assert united(frames).columns == ["id"]
+
+
 def test_partitions_of_several_waves_are_read_in_one_scan(table):
     records = [*table.prepare().publish({0: [A]}), *table.publish({1: [B]}, 2), *table.publish({2: []}, 3)]
     from stagehold.lake.read import read_partitions
