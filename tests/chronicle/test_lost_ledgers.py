@@ -33,7 +33,7 @@ def test_a_ledger_that_was_lost_or_is_old_is_as_it_was_after_the_repair(history:
         file.unlink()
         if copy.exists():
             copy.rename(file)
-        told = LakeKnowledge(read_chronicle(lake).facts, {})
+        told = LakeKnowledge(read_chronicle(lake)[0], {})
         with Ledger.open(f"sqlite:///{lay_blank_ledger(file)}") as ledger:
             ledger.facts.mend(lambda facts: missing_in_ledger(facts, told))
             assert missing_in_ledger(ledger.facts.all(), told) == ()
