@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stagehold.code.sql_columns import selected_columns
+from stagehold.code.sql_job import statements
+from stagehold.settings import PROJECT
 
 QUERIES = {
     "SELECT sum(v) FROM t": ["sum(v)"],
@@ -14,6 +18,7 @@ QUERIES = {
     "SELECT CASE WHEN a THEN 1 END, CASE WHEN a THEN 1 END c FROM t": ["CASE WHEN a THEN 1 END"],
     "SELECT (SELECT max(x) FROM y), x IS NULL, NOT x FROM t": ["(SELECT max(x) FROM y)", "x IS NULL", "NOT x"],
     "SELECT cast(a AS int), cast(t.a AS decimal(18, 2)), cast(sum(a) AS int), a::int FROM t": ["cast(sum(a) AS int)"],
+    "SELECT date(a), timestamp(t.a), string(sum(a)), IDENTIFIER(:name), IDENTIFIER('a') FROM t": ["string(sum(a))"],
     "SELECT sum(v) OVER (PARTITION BY x), sum(v) OVER w, sum(v) OVER w AS s FROM t WINDOW w AS (ORDER BY x)": [
         "sum(v) OVER (PARTITION BY x)",
         "sum(v) OVER w",
@@ -40,3 +45,11 @@ def test_a_column_is_found_where_it_stands():
     text = "SELECT a,\n  sum(v)\nFROM t"
     (column,) = selected_columns(text)
     assert text[column.start :].startswith("sum(v)")
+
+
+def test_queries_that_run_have_no_column_without_a_name():
+    files = [*Path(PROJECT, "examples").rglob("*.sql")]
+    assert len(files) >= 22
+    for file in files:
+        last = statements(file.read_text(encoding="utf-8"))[-1]
+        assert [each for each in selected_columns(last.text) if each.name is None] == [], file

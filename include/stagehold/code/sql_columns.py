@@ -23,6 +23,12 @@ NAMED = frozenset(
         *("json_tuple", "window", "session_window"),
     }
 )
+CASTING = frozenset(
+    {
+        *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "binary"),
+        *("date", "timestamp"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ def _is_computed(item: Sequence[Token]) -> bool:
     if (
         is_star
         or is_number
-        or (calls[:1] == [0] and (first.name in NAMED or first.upper == "TRANSFORM"))
+        or (calls[:1] == [0] and (first.name in NAMED or first.upper in ("TRANSFORM", "IDENTIFIER")))
         or _is_plain_cast(item)
     ):
         return False
@@ -103,9 +109,12 @@ def _is_computed(item: Sequence[Token]) -> bool:
 
 
 def _is_plain_cast(item: Sequence[Token]) -> bool:
-    """Whether it is a column as another type, which keeps its name."""
+    """Whether it is a column as another type, which keeps its name: `CAST(a AS date)`, or `date(a)`."""
     inside = [token.upper for token in item[2:]]
-    if item[0].upper not in ("CAST", "TRY_CAST") or "AS" not in inside:
+    if item[0].upper in ("CAST", "TRY_CAST") and "AS" in inside:
+        column = item[2 : 2 + inside.index("AS")]
+    elif item[0].name in CASTING:
+        column = item[2:-1]
+    else:
         return False
-    column = item[2 : 2 + inside.index("AS")]
     return all(token.name is not None or token.text == "." for token in column)
