@@ -12,30 +12,43 @@ from stagehold.errors import InvalidSpec, SpecProblem
 
 NAME = "stagehold.yaml"
 VARS = "vars"
-FIELDS = (VARS,)
+TARGETS = "targets"
+FIELDS = (VARS, TARGETS)
 
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """What the file says: ``vars`` of its pipelines, which stand below those of a pipeline."""
+    """What the file says: ``vars`` of its pipelines, which stand below those of a pipeline, and ``targets``, each with
+    settings by their names and with `vars` of its own, which stand above.
+    """
 
     vars: Mapping[str, Any] = field(default_factory=dict)
+    targets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def vars_of(self, target: str) -> Mapping[str, Any]:
+        return self.targets.get(target, {}).get(VARS) or {}
+
+    def settings_of(self, target: str) -> Mapping[str, str]:
+        """The settings of a target as an environment would have them."""
+        given = self.targets[target]
+        return {name: _text(value) for name, value in given.items() if name != VARS}
 
 
 def project_file(project: Path) -> Path:
     return project / NAME
 
 
-def read_project_file(project: Path) -> ProjectFile:
+def read_project_file(project: Path, settings: tuple[str, ...] | None = None) -> ProjectFile:
     """What the project's file says; nothing, if there is none.
 
+    :param settings: what a target may have; who does not know it leaves that unchecked.
     :raises InvalidSpec: listing every problem of the file with its line
     """
     path = project_file(project)
     if not path.is_file():
         return ProjectFile()
-    reader = _Reader(path)
-    found = ProjectFile(vars=reader.data.get(VARS) or {})
+    reader = _Reader(path, settings)
+    found = ProjectFile(vars=reader.data.get(VARS) or {}, targets=reader.data.get(TARGETS) or {})
     if reader.problems:
         raise InvalidSpec(str(path), sorted(reader.problems, key=lambda problem: problem.line))
     return found
@@ -44,9 +57,10 @@ def read_project_file(project: Path) -> ProjectFile:
 class _Reader:
     """The file as data, and what is wrong with it. PyYAML is imported only where there is such a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, settings: tuple[str, ...] | None) -> None:
         import yaml
 
+        self.settings = settings
         self.problems: list[SpecProblem] = []
         self.data: Mapping[str, Any] = {}
         self.lines: dict[tuple[str, ...], int] = {}
@@ -83,9 +97,29 @@ class _Reader:
                 yield (str(name),), repr(name), named_of(str(name), FIELDS)
         if not isinstance(self.data.get(VARS) or {}, dict):
             yield (VARS,), repr(self.data[VARS]), "a mapping of names to values"
+        targets = self.data.get(TARGETS) or {}
+        if not isinstance(targets, dict) or not all(isinstance(each, dict) for each in targets.values()):
+            yield (TARGETS,), repr(targets), "a mapping of names to mappings of settings"
+            return
+        for target, fields in targets.items():
+            yield from self._mistakes_of_target(str(target), fields)
+
+    def _mistakes_of_target(self, target: str, fields: Mapping[Any, Any]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+        for name, value in fields.items():
+            place = (TARGETS, target, str(name))
+            if name == VARS and not isinstance(value, dict):
+                yield place, repr(value), "a mapping of names to values"
+            elif name != VARS and self.settings is not None and name not in self.settings:
+                yield place, repr(name), named_of(str(name), (*self.settings, VARS))
+            elif name != VARS and not isinstance(value, str | int | bool):
+                yield place, repr(value), "text, a whole number, true or false"
 
     def _refuse(self, line: int, field: str, given: str, allowed: str) -> None:
         self.problems.append(SpecProblem(line, field, given, allowed))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def named_of(given: str, known: tuple[str, ...]) -> str:

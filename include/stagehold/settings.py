@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stagehold.errors import InvalidSetting
+from stagehold.project_file import project_file, read_project_file
 
 LIBRARY = Path(__file__).resolve().parents[1]  # the folder that the package is imported from
 _HERE, _SOURCE_TREE = Path.cwd(), LIBRARY.parent
@@ -22,6 +23,7 @@ _PIPELINES = Path("include", "pipelines")
 PROJECT = _SOURCE_TREE if (_SOURCE_TREE / _PIPELINES).is_dir() and not (_HERE / _PIPELINES).is_dir() else _HERE
 PREFIX = "STAGEHOLD_"
 SECRET_PREFIX = "STAGEHOLD_SECRET_"  # noqa: S105 - how variables with secrets begin
+OF_NO_TARGET = ("project", "pipelines", "target", "sandbox")  # what is settled before a target is looked for
 SPARK_POOL = "stagehold"  # the Airflow pool of the Spark server's slots
 TEST_PREFIX = "STAGEHOLD_TEST_"  # read by the tests alone
 _OBJECT_STORE = "s3://"  # as `lake.store.location` has it, which is above this
@@ -135,6 +137,9 @@ class Settings:
     rights: str = ""
     """Which roles of Airflow may do what not everybody may who may resume a run, as `waive=op,admin;
     dispose_savepoint=admin`; `*` is everybody. Default: `op` and `admin`."""
+    target: str = ""
+    """Which of `targets` in `stagehold.yaml` of the project gives the settings that no variable gives, as `--target`.
+    Default: none."""
     sandbox: str = ""
     """Name of the sandbox that commands work in, as `--sandbox`. Default: production."""
     sandboxes: str = ""
@@ -239,8 +244,36 @@ def load_settings(environment: Mapping[str, str] = os.environ, project: str = ""
     place = project or named.get("project", "")
     usual = _folders(Path(place).absolute()) if place else {}
     nearer = {field: folder for field, folder in usual.items() if project and field != "home"}
-    found = _from_project(replace(Settings(), **{**usual, **named, **nearer}))
+    plain = replace(Settings(), **{**usual, **named, **nearer})
+    found = _on_target(plain, named) if plain.target else _from_project(plain)
     return found.in_sandbox(found.sandbox) if found.sandbox else found
+
+
+def _on_target(plain: Settings, named: Mapping[str, Any]) -> Settings:
+    """The settings with those of their target, where the environment says nothing else.
+
+    :raises InvalidSetting: there is no such target, or one of its values is outside what is allowed
+    :raises InvalidSpec: the project's file has something that no target can have
+    """
+    types = {field.name: field.type for field in fields(Settings) if field.name not in OF_NO_TARGET}
+    said = read_project_file(Path(plain.project), tuple(types))
+    if plain.target not in said.targets:
+        known = f"targets of {project_file(Path(plain.project))}: {', '.join(said.targets) or 'it has none'}"
+        raise InvalidSetting(_variable("target"), plain.target, known)
+    texts = {_variable(name): text for name, text in said.settings_of(plain.target).items()}
+    given = {name: _read(name, kind, texts) for name, kind in types.items() if _variable(name) in texts}
+    wanted = _from_project(replace(plain, **given))
+    found = _from_project(replace(plain, **{name: value for name, value in given.items() if name not in named}))
+    for name in given:
+        if getattr(wanted, name) != getattr(found, name):
+            _tell_of_stronger(plain.target, _variable(name))
+    return found
+
+
+@cache
+def _tell_of_stronger(target: str, variable: str) -> None:
+    """Once per process, and without values: an address may have a password in it."""
+    log.warning("%s is set, so it counts, and not what target %s says.", variable, target)
 
 
 def _from_project(settings: Settings) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -46,6 +47,7 @@ COMMANDS = {  # as `--help` lists them
     "savepoint": "stagehold.cli.checkpoints.savepoint_commands:savepoint",
     "sandbox": "stagehold.cli.sandbox:sandbox",
 }
+TARGET = "STAGEHOLD_TARGET"
 OF_NO_SANDBOX = ("init", "up", "down", "demo", "sandbox")
 
 
@@ -138,9 +140,25 @@ Version = Annotated[
 ]
 
 
+Target = Annotated[
+    str | None, typer.Option("--target", help="Settings of this target of the project, as STAGEHOLD_TARGET.")
+]
+
+
 @app.callback()
-def stagehold(version: Version = False) -> None:
+def stagehold(context: typer.Context, version: Version = False, target: Target = None) -> None:  # noqa: ARG001
     """Run batch pipelines of PySpark stages that go on from the last consumable partition."""
+    if target is not None:
+        before = os.environ.get(TARGET)
+        os.environ[TARGET] = target  # also for processes that the command starts
+        context.call_on_close(lambda: _put_back(before))
+
+
+def _put_back(target: str | None) -> None:
+    if target is None:
+        os.environ.pop(TARGET, None)
+    else:
+        os.environ[TARGET] = target
 
 
 def spare_conversions(command: Any) -> None:

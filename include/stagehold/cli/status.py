@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.output import moment, print_document, print_table, tell_target
 from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
@@ -30,13 +30,16 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
     from stagehold.cli.service_commands import services_document, show_services
 
     settings = load_settings()
+    if not as_json:
+        tell_target(settings)
     with open_ledger(settings) as ledger:
         if run is not None:
             from stagehold.cli.run_report import show_run
 
             show_run(run, ledger, settings, as_json=as_json, trace=trace)
         elif as_json:
-            print_document({**services_document(settings), **recent_runs_document(ledger)})
+            target = {"target": settings.target} if settings.target else {}
+            print_document({**target, **services_document(settings), **recent_runs_document(ledger)})
         else:
             show_services(settings)
             show_recent_runs(ledger, settings)

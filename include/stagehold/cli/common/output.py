@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from stagehold.plan.resume.decisions import ResumePlan
+    from stagehold.settings import Settings
 
 WIDTH_OF_A_PIPE = 200  # Rich takes 80 for what is no terminal and folds the cells that grep looks for
 LEAST_OF_THE_LAST = 24  # columns of the terminal below which folding leaves nothing to read
@@ -110,6 +111,12 @@ def print_tree(tree: Tree) -> None:
 
     terminal = sys.stdout.isatty()
     Console(width=None if terminal else WIDTH_OF_A_PIPE).print(tree, soft_wrap=not terminal)
+
+
+def tell_target(settings: Settings) -> None:
+    """Which target's lake it is, if there is a target."""
+    if settings.target:
+        typer.echo(f"target {settings.target}, lake {settings.lake_uri}")
 
 
 def print_explanation(title: str, plan: ResumePlan) -> None:

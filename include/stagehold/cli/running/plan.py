@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_explanation, print_table
+from stagehold.cli.common.output import print_document, print_explanation, print_table, tell_target
 from stagehold.cli.common.request import AsJson, RunOptions, request_asked, with_run_options
 from stagehold.cli.running.change_report import COLUMNS, ChangeAsked, ReportFormat, column_cells, show_change
 from stagehold.errors import InvalidArgument
@@ -103,7 +103,9 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     if as_json:
         told: dict[str, Any] = {"columns": [asdict(change) for change in changed]} if changed else {}
         sources = [dict(zip(("stage", "reads", "since"), each, strict=True)) for each in read]
-        _print_json(request, found, preview, left, remark, {"sources": sources, **told})
+        _print_json(
+            request, found, preview, left, remark, {"target": settings.target or None, "sources": sources, **told}
+        )
     else:
         if preview:
             preview.show()
@@ -112,6 +114,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         print_table("sources", SOURCES, ((stage, reads, since or "") for stage, reads, since in read))
         if changed:
             print_table("columns of published tables that change", COLUMNS, map(column_cells, changed))
+        tell_target(settings)
         _print_table(request, found)
         if released := what_was_released(request, found):
             typer.echo(released)

@@ -157,7 +157,7 @@ def _load(path: Path, settings: Settings) -> Pipeline:
     project, suites, own = Path(settings.project), Path(settings.suites), _identity(path)
     whole = project_file(project)
     of_project, said = _identity(whole), read_project_file(project)
-    variables = resolved(read_document(path), said.vars, {})
+    variables = resolved(read_document(path), said.vars, said.vars_of(settings.target))
     document = variables.document
     pipeline = _pipeline(variables, project=project, suites=suites)
     if "restart" not in document.data:
@@ -176,8 +176,8 @@ def _kept(path: Path, settings: Settings) -> Pipeline | None:
     return read.pipeline if read and read.is_current else None
 
 
-def _place(path: Path, settings: Settings) -> tuple[str, str, str, str]:
-    return str(path), settings.project, settings.suites, settings.restart
+def _place(path: Path, settings: Settings) -> tuple[str, ...]:
+    return str(path), settings.project, settings.suites, settings.restart, settings.target
 
 
 def _identity(path: Path) -> Identity:
