@@ -186,6 +186,16 @@ def test_a_query_is_read_by_conditions(frames, database, monkeypatch):
     assert ids(source, 2) == [[1, 2, 4], [5, 6, 7, 8, 9, 10, 11, 12, 13, 14]]
 
 
+def test_a_secret_of_the_pipeline_is_the_password(spark, database, tmp_path):
+    """Derby takes a user's password from its own settings, so it is enough that Spark was given it."""
+    fields = {"kind": "jdbc", "url": database, "path": None, "table": "orders", "splits": 1}
+    reading = reading_of(tmp_path, **fields, password_secret="shop")
+    asked = []
+    source = SourceFrames(spark, "orders", reading, lambda name: asked.append(name) or "the-password")
+    assert ids(source, 1) == [[None, *range(-5, 3), *range(4, 15)]]
+    assert asked == ["shop"]
+
+
 def test_a_password_that_is_not_there_is_an_error_that_names_its_variable(frames, database):
     source = frames(
         kind="jdbc", url=database, path=None, table="orders", splits=1, password_variable="NO_SUCH_PASSWORD"
