@@ -55,7 +55,13 @@ def test_the_whole_trace_of_a_failure_is_shown_when_asked_for(failed_run, ledger
 
 def test_without_runs_it_says_how_to_make_one(ledger):
     assert "`stagehold run PIPELINE`" in invoke()
-    assert json.loads(invoke("--json")) == {"services": [], "failure": None, "spark_users": [], "runs": []}
+    assert json.loads(invoke("--json")) == {
+        "services": [],
+        "failure": None,
+        "elsewhere": [],
+        "spark_users": [],
+        "runs": [],
+    }
 
 
 def test_without_a_run_it_lists_the_newest_runs_first(failed_run):
