@@ -75,9 +75,8 @@ def test_airflow_finds_provider_plugin_pages_and_dags_with_no_file_copied(
 
 def test_the_code_tab_shows_the_pipelines_file_and_its_functions(loaded: dict[str, Any]) -> None:
     code = loaded["code"]["customer_totals"]
-    assert (
-        "# include/pipelines/customer_totals.yaml\n\n# What each customer has spent.\npipeline: customer_totals" in code
-    )
+    assert "# include/pipelines/customer_totals.yaml\n\n# yaml-language-server: " in code
+    assert "\n# What each customer has spent.\npipeline: customer_totals" in code
     assert '@stage\ndef customer_totals(ctx: StageContext, orders: DataFrame) -> DataFrame:\n    """One row' in code
 
 
