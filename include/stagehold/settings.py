@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stagehold.errors import InvalidSetting
-from stagehold.project_file import project_file, read_project_file
+from stagehold.project_file import ProjectFile, project_file, read_project_file
 
 LIBRARY = Path(__file__).resolve().parents[1]  # the folder that the package is imported from
 _HERE, _SOURCE_TREE = Path.cwd(), LIBRARY.parent
@@ -256,7 +256,7 @@ def _on_target(plain: Settings, named: Mapping[str, Any]) -> Settings:
     :raises InvalidSpec: the project's file has something that no target can have
     """
     types = {field.name: field.type for field in fields(Settings) if field.name not in OF_NO_TARGET}
-    said = read_project_file(Path(plain.project), tuple(types))
+    said = checked_project_file(plain.project)
     if plain.target not in said.targets:
         known = f"targets of {project_file(Path(plain.project))}: {', '.join(said.targets) or 'it has none'}"
         raise InvalidSetting(_variable("target"), plain.target, known)
@@ -268,6 +268,15 @@ def _on_target(plain: Settings, named: Mapping[str, Any]) -> Settings:
         if getattr(wanted, name) != getattr(found, name):
             _tell_of_stronger(plain.target, _variable(name))
     return found
+
+
+def checked_project_file(project: str) -> ProjectFile:
+    """What the project's file says, with all of its targets, chosen or not.
+
+    :raises InvalidSpec: it has something that no target can have, or is no such file
+    """
+    named = (field.name for field in fields(Settings) if field.name not in OF_NO_TARGET)
+    return read_project_file(Path(project), tuple(named))
 
 
 @cache

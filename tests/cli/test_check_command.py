@@ -72,6 +72,13 @@ def test_a_file_a_function_and_a_suite_that_cannot_be_used_are_told_with_their_l
     assert "suites/totals.yaml:3: error: expectations.0.type" in found
 
 
+def test_a_target_that_nobody_has_chosen_is_checked_too():
+    write("right")
+    Path("stagehold.yaml").write_text("vars: {n: 1}\ntargets:\n  dev: {vars: {n: 2}}\n  qa: {colour: red}\n")
+    (line,) = check(code=1)
+    assert line.startswith("stagehold.yaml:4: error: targets.qa.colour: got 'colour'; allowed: home, ")
+
+
 def test_what_is_worth_a_look_is_a_warning_and_no_failure():
     write("looked", "rated", "beside")
     rates, unknown = sorted(check(code=0))

@@ -17,7 +17,7 @@ import typer
 from stagehold.cli.common.output import print_document, print_table
 from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidSpec, UnknownName
-from stagehold.settings import Settings, load_settings
+from stagehold.settings import Settings, checked_project_file, load_settings
 
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Pipeline, Stage
@@ -72,7 +72,7 @@ def check(
     if spark:
         return _check_server(settings, as_json=as_json)
     checked = _chosen(files or (), settings)
-    every = {line for each in checked for line in _lines(each, settings)}
+    every = {*_of_project_file(settings), *(line for each in checked for line in _lines(each, settings))}
     found = sorted(every, key=lambda line: (line.file, line.line, line.text))
     failed = any(line.weight is Weight.ERROR for line in found)
     if as_json:
@@ -121,6 +121,13 @@ def _chosen(files: Sequence[str], settings: Settings) -> Sequence[Pipeline | Inv
     if unknown is not None:
         raise UnknownName("file of a pipeline", unknown, sorted(map(_shown, every)))
     return [every[Path(file).resolve()] for file in files] or tuple(every.values())
+
+
+def _of_project_file(settings: Settings) -> Iterator[CheckedLine]:
+    try:
+        checked_project_file(settings.project)
+    except InvalidSpec as error:
+        yield from _refused(error)
 
 
 def _lines(checked: Pipeline | InvalidSpec, settings: Settings) -> Iterator[CheckedLine]:
