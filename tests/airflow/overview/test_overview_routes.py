@@ -51,6 +51,29 @@ def test_airflows_word_about_a_run_counts(api, bearer, half_done):
     assert words[f"{half_done.dag_id}/{half_done.run_id}"] == "failed"
 
 
+def test_what_airflow_changes_of_a_run_is_seen_at_once(api, bearer, half_done):
+    """States and briefs are kept from one request to the next."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete, update
+
+    this, own = (DagRun.dag_id == half_done.dag_id, DagRun.run_id == half_done.run_id), half_done.dag_id
+    for state in ("queued", "success", "running", "failed"):
+        with create_session() as session:
+            session.execute(update(DagRun).where(*this).values(state=state))
+        for _ in range(2):
+            row = row_of(api, bearer("viewer"), own)
+            words = {one["run_id"]: (one["word"], one["need"]) for one in row["marks"]}
+            word, need = words[f"{own}/{half_done.run_id}"]
+            assert (word, need) == (state, {"success": "incomplete", "failed": "failed"}.get(state))
+            running = api.get(OVERVIEW, headers=bearer("viewer"), params={"kind": "running", "search": own}).json()
+            assert bool(running["pipelines"]) is (row["active"] > 0)
+    with create_session() as session:
+        session.execute(delete(DagRun).where(*this))
+    marks = {one["run_id"]: one for one in row_of(api, bearer("viewer"), own)["marks"]}
+    assert marks[f"{own}/{half_done.run_id}"]["step"] == "run"
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

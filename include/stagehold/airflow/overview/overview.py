@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from sqlalchemy import func, select
 
 from stagehold.airflow.answering.api_server import server_ledger
 from stagehold.airflow.answering.kept_standings import batched, kept_standings
-from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.dag.region_operator import TAG
 from stagehold.airflow.overview.overview_responses import (
     FirstStale,
@@ -31,13 +30,14 @@ from stagehold.airflow.overview.overview_responses import (
     PipelineStaleness,
     StaleOverview,
 )
-from stagehold.airflow.overview.pipeline_choice import Wanted
+from stagehold.airflow.overview.pipeline_choice import PipelineBrief, Wanted
 from stagehold.airflow.overview.pipeline_rows import (
     MOST_MARKS,
     DagNow,
     PipelineFacts,
     hidden_brief,
     hidden_row,
+    is_late,
     pipeline_brief,
     pipeline_row,
     run_word,
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
 
     from stagehold.airflow.overview.visible_pipelines import VisiblePipeline
 
+Stamp = frozenset[tuple[object, ...]]
 UNKNOWN_DAG = DagNow(paused=False, due=None, active=0)
 
 
@@ -81,7 +82,7 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
         for settings, some in by_project(one for one in visible if one.runs).items()
     ]
     briefs = [hidden_brief(*one) for one in hidden.values()]
-    briefs += [pipeline_brief(facts, now) for one in known for facts in one.facts]
+    briefs += [_brief(facts, now, one.ledger) for one in known for facts in one.facts]
     kinds = {brief.name: {*brief.kinds} for brief in briefs}
     if wanted.kind is PipelineKind.STALE:
         for line in stale_overview(visible).pipelines:
@@ -126,23 +127,46 @@ def _of_ledger(
 ) -> _KnownPipelines:
     names = [one.name for one in visible]
     newest, leases = newest_intervals([one.pipeline for one in visible], ledger), leases_seen(names, ledger)
-    states = run_states(_asked_of_airflow(newest.values()), session)
-    at_work = frozenset(places_at_work([run for some in newest.values() for run in some.runs], leases))
-    waived = ledger.waivers.waived_places(names, datetime.now(UTC))
+    states = run_states({name: some.in_airflow for name, some in newest.items()}, session)
+    at_work = _by_pipeline(places_at_work([run for some in newest.values() for run in some.runs], leases))
+    waived = _by_pipeline(ledger.waivers.waived_places(names, datetime.now(UTC)))
     facts = [
         PipelineFacts(
             pipeline=one.pipeline,
             dag=dags.get(one.name, UNKNOWN_DAG),
             runs=newest[one.name].runs,
             shown=newest[one.name].shown,
-            states=states,
-            at_work=at_work,
+            states=states[one.name],
+            at_work=at_work.get(one.name, frozenset()),
             standings=newest[one.name].standings,
-            waived=waived,
+            waived=waived.get(one.name, frozenset()),
         )
         for one in visible
     ]
     return _KnownPipelines(ledger, facts, [lease_line(one) for one in leases])
+
+
+def _by_pipeline(places: Iterable[Place]) -> Mapping[str, frozenset[Place]]:
+    found: defaultdict[str, set[Place]] = defaultdict(set)
+    for place in places:
+        found[place[0]].add(place)
+    return {pipeline: frozenset(some) for pipeline, some in found.items()}
+
+
+# A brief, with the objects that it follows from, which are kept as well, and with the other facts.
+_BRIEFS = Shelf[tuple[PipelineBrief, tuple[object, ...], tuple[object, ...]]]("pipelines in brief")
+
+
+def _brief(facts: PipelineFacts, now: datetime, ledger: Ledger) -> PipelineBrief:
+    """The brief of a pipeline. It is kept as long as nothing that it follows from has changed."""
+    kept = _BRIEFS.get((ledger.name, facts.pipeline.name))
+    same = (facts.pipeline, facts.shown, facts.states, facts.standings)
+    equal = (facts.dag, is_late(facts.dag, now), facts.at_work, facts.waived)
+    if kept and kept[2] == equal and all(one is other for one, other in zip(kept[1], same, strict=True)):
+        return kept[0]
+    made = pipeline_brief(facts, now)
+    _BRIEFS.put((ledger.name, facts.pipeline.name), (made, same, equal), own=made)
+    return made
 
 
 def _rows(known: _KnownPipelines, page: Collection[str], now: datetime) -> Iterator[PipelineRow]:
@@ -160,6 +184,15 @@ class NewestIntervals:
     runs: Sequence[Run]
     shown: Sequence[Run]
     standings: Mapping[str, Standing]
+
+    @cached_property
+    def in_airflow(self) -> Mapping[str, str]:
+        """The runs whose state is asked of Airflow, by their ids there: those that are shown, and others that may go
+        on.
+        """
+        going_on = (run for run in self.runs if not RUN.is_terminal(run.state))
+        names = (run.run_id for run in (*self.shown, *going_on) if "/" in run.run_id)
+        return {name.split("/", 1)[1]: name for name in names}
 
 
 _NEWEST = Shelf[NewestIntervals]("newest intervals")
@@ -193,17 +226,6 @@ def _read_newest(
         found[name] = NewestIntervals(pipeline, runs[name], shown[name], standings)
         _NEWEST.put((ledger.name, name), found[name], own=standings)
     return found
-
-
-def _asked_of_airflow(newest: Iterable[NewestIntervals]) -> Sequence[str]:
-    """The runs whose state is asked of Airflow: those that are shown, and others that may go on."""
-    return list(
-        dict.fromkeys(
-            run.run_id
-            for some in newest
-            for run in (*some.shown, *(run for run in some.runs if not RUN.is_terminal(run.state)))
-        )
-    )
 
 
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
@@ -258,18 +280,47 @@ def _owners(owners: str | None) -> tuple[str, ...]:
     return tuple(sorted(one.strip() for one in (owners or "").split(",") if one.strip()))
 
 
-def run_states(run_ids: Collection[str], session: Session) -> Mapping[str, str]:
-    """Airflow's states by the ledger's ids of runs; runs that Airflow does not know are left out."""
-    wanted = frozenset(run_ids)
-    names = [run_id.split("/", 1) for run_id in run_ids if "/" in run_id]
-    # Runs of one moment have the same id in all DAGs: so there are far fewer ids than pairs of DAG and id.
-    of_dags = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.dag_id.in_({dag for dag, _ in names}))
-    found = (
-        (ledger_run_id(dag_id, run_id), str(state))
-        for some in batched(list(dict.fromkeys(run for _, run in names)))
-        for dag_id, run_id, state in session.execute(of_dags.where(DagRun.run_id.in_(some)))
-    )
-    return {run_id: state for run_id, state in found if run_id in wanted}
+# Airflow's states of a pipeline's runs, with the ids that were asked for, and the stamp of these runs at that moment.
+_STATES = Shelf[tuple[Mapping[str, str], Mapping[str, str], Stamp]]("states of runs")
+
+
+def run_states(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping[str, Mapping[str, str]]:
+    """Airflow's states by pipeline and the ledger's ids of runs; runs that Airflow does not know are left out. They are
+    kept as long as Airflow has not changed any of these runs.
+
+    :param asked: by pipeline, the ledger's ids of runs by their ids in Airflow.
+    """
+    stamps = _stamps(asked, session)
+    kept = {name: _STATES.get(name) for name in asked}
+    known = {name: one[1] for name, one in kept.items() if one and one[0] is asked[name] and one[2] == stamps[name]}
+    missing = {name: ids for name, ids in asked.items() if name not in known}
+    read = _read_states(missing, session)
+    for name, states in read.items():
+        _STATES.put(name, (asked[name], states, stamps[name]), own=states)
+    return {**known, **read}
+
+
+def _stamps(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping[str, Stamp]:
+    """By pipeline, how many of its runs are in each state, and when one of them was changed last: a fraction of what it
+    costs to read them. Runs of one moment have the same id in all DAGs, so there are far fewer ids than runs.
+    """
+    found: dict[str, set[tuple[object, ...]]] = {name: set() for name in asked}
+    facts = select(DagRun.dag_id, DagRun.state, func.count(), func.max(DagRun.updated_at))
+    of_dags = facts.where(DagRun.dag_id.in_(asked)).group_by(DagRun.dag_id, DagRun.state)
+    for number, some in enumerate(batched(sorted(set[str]().union(*asked.values())))):
+        for name, *facts_of_it in session.execute(of_dags.where(DagRun.run_id.in_(some))):
+            found[name].add((number, *facts_of_it))
+    return {name: frozenset(some) for name, some in found.items()}
+
+
+def _read_states(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping[str, Mapping[str, str]]:
+    found: dict[str, dict[str, str]] = {name: {} for name in asked}
+    of_dags = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.dag_id.in_(asked))
+    for some in batched(sorted(set[str]().union(*asked.values()))):
+        for name, run_id, state in session.execute(of_dags.where(DagRun.run_id.in_(some))):
+            if run_id in asked[name]:
+                found[name][asked[name][run_id]] = str(state)
+    return found
 
 
 PACKAGES = ("stagehold", "apache-airflow", "pyspark", "delta-spark", "deltalake", "great-expectations")

@@ -23,6 +23,7 @@ from stagehold.spec.pipeline import Pipeline
 
 MOST_MARKS = 14  # intervals that are shown
 LATE = timedelta(minutes=5)  # a scheduler that starts a run later than this is behind
+NOTHING = Standing()
 BY_AIRFLOW = "airflow"  # the launcher of a run that Airflow knows
 
 
@@ -60,7 +61,7 @@ class PipelineFacts:
     failures: Mapping[str, str] = field(default_factory=dict)
 
     def standing(self, interval: str) -> Standing:
-        return self.standings.get(interval, Standing())
+        return self.standings.get(interval, NOTHING)
 
     @property
     def active(self) -> int:
@@ -114,7 +115,7 @@ def _standing(facts: PipelineFacts, now: datetime, *, in_need: bool) -> Pipeline
         return PipelineStanding.FAILING
     true = {
         PipelineStanding.RUNNING: facts.active > 0,
-        PipelineStanding.OVERDUE: _is_late(facts.dag, now),
+        PipelineStanding.OVERDUE: is_late(facts.dag, now),
         PipelineStanding.NEVER_RUN: not facts.shown,
     }
     return next((standing for standing, is_so in true.items() if is_so), PipelineStanding.CURRENT)
@@ -128,7 +129,7 @@ def _kinds(
         PipelineKind.RUNNING: facts.active > 0,
         PipelineKind.BLOCKED: Need.BLOCKED in needs,
         PipelineKind.WAIVED: any(map(facts.is_waived, facts.shown)),
-        PipelineKind.OVERDUE: _is_late(facts.dag, now),
+        PipelineKind.OVERDUE: is_late(facts.dag, now),
     }
     yield from (kind for kind, is_so in true.items() if is_so)
 
@@ -143,7 +144,7 @@ def pipeline_row(facts: PipelineFacts, now: datetime) -> PipelineRow:
         paused=dag.paused,
         standing=_standing(facts, now, in_need=any(mark.need for mark in marks)),
         active=facts.active,
-        due=dag.due if _is_late(dag, now) else None,
+        due=dag.due if is_late(dag, now) else None,
         newest=_newest(marks[-1], facts.standing(marks[-1].interval)) if marks else None,
         marks=marks,
     )
@@ -213,5 +214,5 @@ def _newest(mark: IntervalMark, standing: Standing) -> NewestInterval:
     )
 
 
-def _is_late(dag: DagNow, now: datetime) -> bool:
+def is_late(dag: DagNow, now: datetime) -> bool:
     return not dag.paused and dag.due is not None and dag.due + LATE < now
