@@ -61,7 +61,11 @@ def test_all_that_is_wrong_is_told_at_once_with_where_it_was_looked_for_and_with
     assert not [value for value in ("open to all", "abc", "long enough") if value in text]
 
 
-@pytest.mark.parametrize("quoted", [str, repr, json.dumps, lambda value: quote(value, safe=""), quote], ids=repr)
+@pytest.mark.parametrize(
+    "quoted",
+    [str, repr, json.dumps, lambda value: quote(value, safe=""), quote],
+    ids=["plain", "repr", "json", "wholly in a URL", "in a path"],
+)
 def test_a_value_is_taken_out_however_it_is_quoted(folder, places, quoted):
     put(folder, "hard", HARD)
     found_secrets(["hard"], places)
