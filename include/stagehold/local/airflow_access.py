@@ -11,13 +11,16 @@ import stat
 from dataclasses import dataclass
 from netrc import NetrcParseError, netrc
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from stagehold.errors import AirflowMisconfigured, InvalidSetting
-from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
 from stagehold.local.state import living_supervisor
 from stagehold.settings import Settings
+
+if TYPE_CHECKING:
+    from stagehold.local.airflow_client import AirflowClient
 
 URL, TOKEN, LOGIN, FILE = (
     "STAGEHOLD_AIRFLOW_URL",
@@ -44,6 +47,8 @@ class AirflowAccess:
 
     def client(self) -> AirflowClient:
         """:raises AirflowMisconfigured, AirflowSilent: as they say."""
+        from stagehold.local.airflow_client import AirflowClient
+
         if self.token:
             return AirflowClient.with_token(self.url, self.token, elsewhere=self.elsewhere)
         return AirflowClient.logged_in(self.url, self.user, self.password, elsewhere=self.elsewhere)

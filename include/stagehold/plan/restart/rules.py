@@ -15,11 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stagehold.errors import StorageProblem
 from stagehold.model.records import FailureClass
 from stagehold.plan.restart.error_facts import WORKER_ERROR, ErrorFacts
-from stagehold.spec.settings.restart import FailureDeclaration
+
+if TYPE_CHECKING:
+    from stagehold.spec.settings.restart import FailureDeclaration
 
 FENCED = "fenced"  # the one failure of an attempt that says nothing about its run
 WORKER_LOST = "worker_lost"  # given to attempts that ended without a word; no error shows it
