@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import pytest
 
-from stagehold.errors import SparkUnavailable
+from stagehold.errors import SparkMisconfigured, SparkUnavailable
 from stagehold.settings import Settings
 from stagehold.spark.processes import identify, python_environment, wait_until
 from stagehold.spark.server.server import port_answers, running_server, spark_server, start_server
@@ -55,7 +55,7 @@ def start_lock_is_free(settings: Settings) -> bool:
 @pytest.mark.parametrize("token", ["", ";token=wrong"])
 def test_a_client_without_the_token_is_refused(spark_settings: Settings, token: str) -> None:
     remote = f"sc://localhost:{spark_settings.spark_port}/;user_id=stranger{token}"
-    with pytest.raises(SparkUnavailable, match="token"):
+    with pytest.raises(SparkMisconfigured, match="does not accept the token"):
         open_session(replace(spark_settings, spark_remote=remote), str(uuid4()), wait_seconds=0)
 
 
