@@ -100,7 +100,7 @@ def test_what_a_dead_attempt_left_goes_and_what_it_recorded_stays(scene):
     assert [row[2:] for row in table.seen()] == [A]
 
 
-def test_of_a_table_of_which_all_was_released_nothing_is_left(scene):
+def test_of_a_table_of_which_all_was_released_only_the_log_is_left_for_a_day(scene):
     table, lease = scene.attempt(1, AttemptState.RUNNING)
     landed = StagedCommitter().publish(table.location, table.wave({0: [A], 1: [B]}))
     cell = Cell("toy", REGION, INTERVAL)
@@ -115,7 +115,8 @@ def test_of_a_table_of_which_all_was_released_nothing_is_left(scene):
     assert scene.data_files() == {file.path for file in known[1].files}
     scene.release(known[1])
     assert scene.collect()["cleared"][0]["files"] == 1
-    assert files_at(table.location.uri).sizes("_delta_log") == {}
+    assert scene.data_files() == set()
+    assert len(files_at(table.location.uri).sizes("_delta_log")) == 2  # somebody may sleep in the middle of a commit
     assert scene.collect()["cleared"] == []
 
 
