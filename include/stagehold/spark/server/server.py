@@ -60,6 +60,7 @@ START_SECONDS = 180.0  # a start that fails is noticed at once; this is for mach
 STOP_SECONDS = 10.0
 PORT_SECONDS = 3.0  # for the system to take back the port of a server that has just ended
 LOG_LINES = 8
+TRIES = 2  # starts of a server whose keeper is killed
 
 log = logging.getLogger(__name__)
 
@@ -113,16 +114,16 @@ def start_server(
     """
     begin_use(settings, purpose)
     with start_lock(settings) as lock:
-        started = _find_or_start(settings, lock, meanwhile) or _find_or_start(settings, lock, None)
-        if started is None:
-            raise SparkUnavailable("its keeper was killed twice while the server started.")
-        return started
-
-
-def _find_or_start(settings: Settings, lock: IO[str], meanwhile: Callable[[], object] | None) -> ServerState | None:
-    """A server that can be used, found or new; None if its keeper was killed meanwhile."""
-    _end_left_server(settings)
-    return _usable_server(settings) or _start_by_keeper(settings, lock, meanwhile)
+        for _ in range(TRIES):
+            _end_left_server(settings)
+            if server := _usable_server(settings):
+                return server
+            keeper = _start_keeper(settings, lock)
+            if meanwhile:
+                meanwhile()
+            if server := _started_by(keeper, settings):
+                return server
+    raise SparkUnavailable("its keeper was killed twice while the server started.")
 
 
 def _end_left_server(settings: Settings) -> None:
@@ -132,15 +133,15 @@ def _end_left_server(settings: Settings) -> None:
         stop_server(settings)
 
 
-def _start_by_keeper(settings: Settings, lock: IO[str], meanwhile: Callable[[], object] | None) -> ServerState | None:
-    """Let a keeper start the server. A keeper is soon nobody's child, so that the server does not end with one of its
-    users.
+def _start_keeper(settings: Settings, lock: IO[str]) -> subprocess.Popen[bytes]:
+    """Begin a keeper, which starts the server. A keeper is soon nobody's child, so that the server does not end with
+    one of its users.
 
     The keeper holds the lock as well, until the server is ready: if this process is killed meanwhile, whoever comes
     next waits for that server and starts no second one beside it.
     """
     _require_startable(settings)
-    log_file = server_log(settings).with_name("spark-keeper.log")
+    log_file = _keeper_log(settings)
     log_file.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "stagehold.spark.server.keeper", str(lock.fileno())]
     with log_file.open("wb") as errors:
@@ -156,13 +157,19 @@ def _start_by_keeper(settings: Settings, lock: IO[str], meanwhile: Callable[[], 
         )
     _keepers.append(keeper)
     import_module("pyspark.sql.connect.session")  # whoever waits for a server needs it next, and it takes a second
-    if meanwhile:
-        meanwhile()
+    return keeper
+
+
+def _started_by(keeper: subprocess.Popen[bytes], settings: Settings) -> ServerState | None:
+    """Wait for the server that the keeper starts; None if the keeper was killed meanwhile.
+
+    :raises SparkUnavailable: it did not start.
+    """
     assert keeper.stdout is not None
     with keeper.stdout as answer:
         word, *log_lines = json.loads(answer.readline() or "[]") or (
             "its keeper ended; the end of its log:",
-            *_last_lines(log_file),
+            *_last_lines(_keeper_log(settings)),
         )
     state = read_state(settings)
     if word != READY or state is None:
@@ -170,6 +177,10 @@ def _start_by_keeper(settings: Settings, lock: IO[str], meanwhile: Callable[[], 
             return None
         raise SparkUnavailable(word, log_lines)
     return state
+
+
+def _keeper_log(settings: Settings) -> Path:
+    return server_log(settings).with_name("spark-keeper.log")
 
 
 def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
