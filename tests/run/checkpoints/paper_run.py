@@ -57,6 +57,7 @@ def note(ctx):
         told.write(f"{ctx.number} {len(ctx.partitions)}\\n")
 """
 )
+Started = list[ForkServerProcess]  # regions that a test has begun
 Pace = Callable[[str, int], None]  # is called in each wave with the stage and the wave's number
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
-from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PARTITIONS, PIPELINE, RIGHT, RUN, PaperRun
+from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PARTITIONS, PIPELINE, RIGHT, RUN, PaperRun, Started
 
 from stagehold.model.checkpoint_records import CheckpointState, CheckpointTrigger
 from stagehold.model.records import RunState
@@ -19,16 +18,6 @@ pytestmark = pytest.mark.slow
 
 LEASE = f"{PIPELINE}/{INTERVAL}/{RUN}/coordinator"
 WAVE = 1.0
-Started = list[ForkServerProcess]
-
-
-@pytest.fixture
-def started() -> Iterator[Started]:
-    processes: Started = []
-    yield processes
-    for process in processes:
-        process.kill()
-        process.join()
 
 
 def holder(run: PaperRun) -> int | None:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,16 +46,6 @@ class CannotBeMade(CheckpointListener):
     def __init__(self, run):
         raise RuntimeError("made by somebody else")
 """
-Started = list[ForkServerProcess]
-
-
-@pytest.fixture
-def started() -> Iterator[Started]:
-    processes: Started = []
-    yield processes
-    for process in processes:
-        process.kill()
-        process.join()
 
 
 @pytest.fixture(autouse=True)
