@@ -16,7 +16,6 @@ from tests.run.workbench import Workbench, ended, killed
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.faults import AnyPoint, CheckpointPoint, FaultAction, Point, inject
-from stagehold.settings import Settings
 
 __all__ = ["postgres_server"]
 
@@ -67,16 +66,7 @@ class Shop:
         shutil.copytree(JOBS, project / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
         (project / "pipelines").mkdir()
         (project / "pipelines" / "sold.yaml").write_text(SOLD)
-        settings = Settings(
-            home=str(folder / "home"),
-            project=str(project),
-            pipelines=str(project / "pipelines"),
-            suites=str(project / "suites"),
-            spark_remote=spark_remote,
-            spark_cores=1,
-            lease_seconds=5,
-        )
-        return Shop(Workbench(settings), create_engine(url))
+        return Shop(Workbench.of(folder, spark_remote), create_engine(url))
 
     @property
     def orders(self) -> Path:

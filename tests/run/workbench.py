@@ -43,6 +43,15 @@ class Workbench:
         for name, target in {"toy_jobs.py": ".", "toy.yaml": "pipelines", "by_colour.yaml": "suites"}.items():
             (project / target).mkdir(parents=True, exist_ok=True)
             shutil.copy(TOY / name, project / target / name)
+        bench = Workbench.of(folder, spark_remote)
+        for number in range(FILES):
+            bench.write_source(number)
+        return bench
+
+    @staticmethod
+    def of(folder: Path, spark_remote: str) -> Workbench:
+        """Commands around a project that somebody else has made."""
+        project = folder / "project"
         settings = Settings(
             home=str(folder / "home"),
             project=str(project),
@@ -52,10 +61,7 @@ class Workbench:
             spark_cores=1,
             lease_seconds=5,
         )
-        bench = Workbench(settings)
-        for number in range(FILES):
-            bench.write_source(number)
-        return bench
+        return Workbench(settings)
 
     @property
     def folder(self) -> Path:
