@@ -1,6 +1,4 @@
-"""Makes up cases from a seed. What it gives is legal for both engines;
-a few cases are wrong on purpose, as `case.Trap` says.
-"""
+"""Makes up cases from a seed: legal for both engines, but for a few that are wrong on purpose, as `case.Trap` says."""
 
 from __future__ import annotations
 

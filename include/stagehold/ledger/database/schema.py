@@ -7,6 +7,7 @@ means.
 from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text, false
+from sqlalchemy.schema import SchemaItem
 
 from stagehold.ledger.database.column_types import (
     AsJson,
@@ -35,12 +36,26 @@ metadata = MetaData(
 
 _ROW_NUMBER = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself in SQLite
 
-runs = Table(
+
+def _table(name: str, *parts: SchemaItem, comment: str) -> Table:
+    return Table(name, metadata, *parts, comment=comment)
+
+
+def _appended(name: str, *parts: SchemaItem, comment: str) -> Table:
+    """A table whose rows are appended, and numbered in the order in which that is done."""
+    number = Column("id", _ROW_NUMBER, primary_key=True)
+    return Table(name, metadata, number, *parts, sqlite_autoincrement=True, comment=comment)
+
+
+def _names(*columns: str, key: bool = False) -> tuple[Column[str], ...]:
+    """Columns of names, which never are NULL."""
+    return tuple(Column(column, String(250), primary_key=key, nullable=False) for column in columns)
+
+
+runs = _table(
     "runs",
-    metadata,
     Column("run_id", String(250), primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
+    *_names("pipeline", "interval"),
     Column("launcher", String(32), nullable=False),
     Column("state", words(RunState), nullable=False),
     Column("started_at", UtcTime, nullable=False),
@@ -56,14 +71,10 @@ runs = Table(
     ),
 )
 
-attempts = Table(
+attempts = _table(
     "attempts",
-    metadata,
     Column("attempt_id", String(500), primary_key=True),
-    Column("run_id", String(250), nullable=False),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
-    Column("region", String(250), nullable=False),
+    *_names("run_id", "pipeline", "interval", "region"),
     Column("epoch", BigInteger, nullable=False),
     Column("state", words(AttemptState), nullable=False),
     Column("started_at", UtcTime, nullable=False),
@@ -85,10 +96,8 @@ attempts = Table(
     ),
 )
 
-transitions = Table(
+transitions = _appended(
     "transitions",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
     Column("run_id", String(250), nullable=False),
     Column("attempt_id", String(500)),
     Column("before", String(32)),
@@ -96,7 +105,6 @@ transitions = Table(
     Column("event", String(32)),
     Column("recorded_at", UtcTime, nullable=False),
     Index(None, "run_id", "id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: one change of the state of a run, or of one of its attempts. Lifetime: appended with the change, in "
         "one transaction, never rewritten; what changed before schema 0005 is missing. NULL: attempt_id, it is the "
@@ -105,9 +113,8 @@ transitions = Table(
     ),
 )
 
-leases = Table(
+leases = _table(
     "leases",
-    metadata,
     Column("name", String(750), primary_key=True),
     Column("holder", String(500), nullable=False),
     Column("epoch", BigInteger, nullable=False),
@@ -123,13 +130,9 @@ leases = Table(
     ),
 )
 
-partitions = Table(
+partitions = _appended(
     "partitions",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
-    Column("stage", String(250), nullable=False),
+    *_names("pipeline", "interval", "stage"),
     Column("partition", Integer, nullable=False),
     Column("state", words(PartitionState), nullable=False),
     Column("run_id", String(250), nullable=False),
@@ -140,8 +143,7 @@ partitions = Table(
     Column("version", BigInteger),
     Column("files", DataFiles, nullable=False),
     Column("rows", BigInteger, nullable=False),
-    Column("fingerprint", String(250), nullable=False),
-    Column("compute_key", String(250), nullable=False),
+    *_names("fingerprint", "compute_key"),
     Column("recorded_at", UtcTime, nullable=False),
     Column("reason", FreeText),
     Column("seconds", Float),
@@ -151,7 +153,6 @@ partitions = Table(
     Column("refused", Texts),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never "
         "rewritten; the row with the highest id counts. NULL: version, nothing was published (its gate refused "
@@ -160,13 +161,9 @@ partitions = Table(
     ),
 )
 
-gate_results = Table(
+gate_results = _appended(
     "gate_results",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
-    Column("stage", String(250), nullable=False),
+    *_names("pipeline", "interval", "stage"),
     Column("partition", Integer, nullable=False),
     Column("attempt_id", String(500), nullable=False),
     Column("suite", String(250), nullable=False),
@@ -178,7 +175,6 @@ gate_results = Table(
     Column("configuration", FreeText, nullable=False, server_default=""),
     Column("result", FreeText, nullable=False, server_default=""),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: what one expectation said about one partition in one attempt. Lifetime: appended, never rewritten; "
         "those of the attempt that judged the partition last count. configuration and result are JSON of Great "
@@ -186,36 +182,27 @@ gate_results = Table(
     ),
 )
 
-events = Table(
+events = _appended(
     "events",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
     Column("run_id", String(250), nullable=False),
     Column("kind", String(64), nullable=False),
     Column("subject", String(500), nullable=False),
     Column("text", FreeText, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Index(None, "run_id", "id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: one line of a run's history, for people; nothing is decided from it. Lifetime: appended, never "
         "rewritten. No column is ever NULL."
     ),
 )
 
-positions = Table(
+positions = _appended(
     "positions",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
-    Column("stage", String(250), nullable=False),
-    Column("run_id", String(250), nullable=False),
+    *_names("pipeline", "interval", "stage", "run_id"),
     Column("position", AsPosition, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Index(None, "pipeline", "stage", "id"),
     Index(None, "run_id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: what one interval reads of a source, as a run of it found it. Lifetime: appended, never rewritten; "
         "of an interval the row with the highest id counts. Of an incremental source an interval has one row, unless "
@@ -224,12 +211,9 @@ positions = Table(
     ),
 )
 
-partition_counts = Table(
+partition_counts = _table(
     "partition_counts",
-    metadata,
-    Column("pipeline", String(250), primary_key=True),
-    Column("interval", String(250), primary_key=True),
-    Column("stage", String(250), primary_key=True),
+    *_names("pipeline", "interval", "stage", key=True),
     Column("partitions", Integer, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
@@ -239,10 +223,8 @@ partition_counts = Table(
     ),
 )
 
-acceptances = Table(
+acceptances = _appended(
     "acceptances",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
     Column("pipeline", String(250), nullable=False),
     Column("interval", String(250)),
     Column("stage", String(250), nullable=False),
@@ -252,29 +234,22 @@ acceptances = Table(
     Column("reason", FreeText, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Index(None, "pipeline", "stage", "id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: somebody's word that data made by one version of a stage's code is as good as another version's. "
         "Lifetime: appended, never rewritten. NULL: interval, it holds for every interval."
     ),
 )
 
-waivers = Table(
+waivers = _appended(
     "waivers",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
-    Column("stage", String(250), nullable=False),
+    *_names("pipeline", "interval", "stage"),
     Column("partition", Integer, nullable=False),
     Column("expectation", FreeText, nullable=False),
-    Column("fingerprint", String(250), nullable=False),
-    Column("waived_by", String(250), nullable=False),
+    *_names("fingerprint", "waived_by"),
     Column("reason", FreeText, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Column("until", UtcTime),
     Index(None, "pipeline", "interval", "stage", "id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: somebody's word that data of one partition may be read though it does not meet an expectation. "
         "Lifetime: appended, never rewritten; of one expectation and the same data the row with the highest id counts. "
@@ -282,39 +257,28 @@ waivers = Table(
     ),
 )
 
-pins = Table(
+pins = _appended(
     "pins",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
+    *_names("pipeline", "interval"),
     Column("pinned", Boolean, nullable=False),
     Column("said_by", String(250), nullable=False),
     Column("reason", FreeText, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Index(None, "pipeline", "interval", "id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: somebody's word that an interval keeps its outputs, or does so no more. Lifetime: appended, never "
         "rewritten; of an interval the row with the highest id counts. No column is ever NULL."
     ),
 )
 
-stage_verdicts = Table(
+stage_verdicts = _appended(
     "stage_verdicts",
-    metadata,
-    Column("id", _ROW_NUMBER, primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
-    Column("stage", String(250), nullable=False),
-    Column("fingerprint", String(250), nullable=False),
-    Column("judged", String(250), nullable=False),
+    *_names("pipeline", "interval", "stage", "fingerprint", "judged"),
     Column("attempt_id", String(500), nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
     Column("refused", Texts),
     Column("reason", FreeText),
     Index(None, "pipeline", "interval", "stage", "id"),
-    sqlite_autoincrement=True,
     comment=(
         "Scope: what a gate said of all partitions of one stage for one interval together. Lifetime: appended, never "
         "rewritten; of the same data and expectations the row with the highest id counts. NULL: refused, it meets "
@@ -322,9 +286,8 @@ stage_verdicts = Table(
     ),
 )
 
-restores = Table(
+restores = _table(
     "restores",
-    metadata,
     Column("run_id", String(250), primary_key=True),
     Column("identity", String(100), primary_key=True),
     Column("stage", String(250)),
@@ -349,12 +312,10 @@ restores = Table(
     ),
 )
 
-backfills = Table(
+backfills = _table(
     "backfills",
-    metadata,
     Column("backfill_id", String(32), primary_key=True),
-    Column("pipeline", String(250), nullable=False),
-    Column("asked_by", String(250), nullable=False),
+    *_names("pipeline", "asked_by"),
     Column("requested_at", UtcTime, nullable=False),
     Column("choice", AsJson(BackfillChoice), nullable=False),
     Column("intervals", AsJson(tuple[OrderedInterval, ...]), nullable=False),
@@ -366,13 +327,11 @@ backfills = Table(
     ),
 )
 
-checkpoints = Table(
+checkpoints = _table(
     "checkpoints",
-    metadata,
     Column("run_id", String(250), primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("pipeline", String(250), nullable=False),
-    Column("interval", String(250), nullable=False),
+    *_names("pipeline", "interval"),
     Column("trigger", words(CheckpointTrigger), nullable=False),
     Column("state", words(CheckpointState), nullable=False),
     Column("triggered_at", UtcTime, nullable=False),
@@ -398,9 +357,8 @@ checkpoints = Table(
     ),
 )
 
-acknowledgements = Table(
+acknowledgements = _table(
     "acknowledgements",
-    metadata,
     Column("run_id", String(250), primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("attempt_id", String(500), primary_key=True),
@@ -417,9 +375,8 @@ acknowledgements = Table(
     ),
 )
 
-savepoint_requests = Table(
+savepoint_requests = _table(
     "savepoint_requests",
-    metadata,
     Column("name", String(250), primary_key=True),
     Column("run_id", String(250), nullable=False),
     Column("stop", Boolean, nullable=False),
