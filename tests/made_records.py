@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stagehold.model.checkpoint_records import SavepointRequest
-from stagehold.model.records import Acceptance, Cell, PartitionRecord
+from stagehold.model.choices import Acceptance
+from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 
 CELL = Cell("sales", "joined", "2024-01-01")

@@ -20,13 +20,13 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import table_location
 from stagehold.lake.tables import ensure_table
+from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.records import (
     Attempt,
     AttemptState,
     Cell,
-    Failure,
     FailureClass,
     GateResult,
     Lease,

@@ -13,8 +13,8 @@ from stagehold.chronicle.chronicle import LakeChronicle, read_chronicle
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.choices import Acceptance, Waiver
 from stagehold.model.records import (
-    Acceptance,
     Attempt,
     Cell,
     Fact,
@@ -25,7 +25,6 @@ from stagehold.model.records import (
     Run,
     RunState,
     TakenPosition,
-    Waiver,
 )
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,8 @@ from tests.made_records import acceptance
 
 from stagehold.chronicle import chronicle
 from stagehold.chronicle.chronicle import LakeChronicle, facts_told, records_told
-from stagehold.model.records import Acceptance, Cell, PartitionRecord, TakenPosition
+from stagehold.model.choices import Acceptance
+from stagehold.model.records import Cell, PartitionRecord, TakenPosition
 from stagehold.model.source_position import VersionsRead
 
 

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import TRACE, Cell, Failure, FailureClass, Restore, RunState
+from stagehold.ledger.attempts import Failure
+from stagehold.model.records import TRACE, Cell, FailureClass, Restore, RunState
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 

@@ -20,6 +20,7 @@ from stagehold.ledger.database.migrate import migrate
 from stagehold.ledger.history import WithoutOldFiles
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
+from stagehold.model.choices import Pin, Waiver
 from stagehold.model.records import (
     Attempt,
     AttemptState,
@@ -28,11 +29,9 @@ from stagehold.model.records import (
     Event,
     GateResult,
     PartitionRecord,
-    Pin,
     Run,
     RunState,
     StageVerdict,
-    Waiver,
 )
 from stagehold.model.states import AttemptEvent, RunEvent
 

@@ -6,8 +6,9 @@ import pytest
 from tests.ledger.samples import ATTEMPT_ENDS, attempt
 
 from stagehold.errors import IllegalTransition
+from stagehold.ledger.attempts import Failure
 from stagehold.model.partition_set import Share
-from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure, FailureClass
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, FailureClass
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 
 

@@ -22,7 +22,7 @@ from stagehold.chronicle.missing_facts import LakeKnowledge, missing_in_chronicl
 from stagehold.ledger import Ledger
 from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.kinds import KINDS
-from stagehold.model.records import Pin
+from stagehold.model.choices import Pin
 from stagehold.run.upkeep.run_archive import RunArchive, RunReport, report_of
 
 DATA = Path(__file__).with_name("data") / "schema_0014"

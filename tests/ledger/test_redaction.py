@@ -9,7 +9,7 @@ import pytest
 from tests.ledger.samples import CELL, attempt, event, gate_result, record
 
 from stagehold.ledger import Ledger
-from stagehold.model.records import Failure
+from stagehold.ledger.attempts import Failure
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from tests.ledger.samples import CELL, START, attempt, in_processes, record, run
 
+from stagehold.model.choices import ClaimMode, CodeChoice, CodeHandling
 from stagehold.model.records import Cell, Restore
-from stagehold.model.restore_choices import ClaimMode, CodeChoice, CodeHandling
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, RunEvent
 

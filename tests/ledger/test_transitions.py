@@ -8,7 +8,8 @@ import pytest
 from tests.ledger.samples import attempt, in_process_that_dies, in_processes, run
 
 from stagehold.errors import IllegalTransition
-from stagehold.model.records import AttemptState, Failure, RunState
+from stagehold.ledger.attempts import Failure
+from stagehold.model.records import AttemptState, RunState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 
 A = attempt().attempt_id

@@ -27,15 +27,8 @@ from stagehold.lake.store.files import Files, files_at
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.fact_lines import from_lines, to_lines
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import (
-    Acceptance,
-    Attempt,
-    Fact,
-    PartitionRecord,
-    Run,
-    TakenPosition,
-    Waiver,
-)
+from stagehold.model.choices import Acceptance, Waiver
+from stagehold.model.records import Attempt, Fact, PartitionRecord, Run, TakenPosition
 from stagehold.secrets import masked
 from stagehold.settings import Settings
 

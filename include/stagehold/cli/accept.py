@@ -18,7 +18,7 @@ from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import Acceptance
+    from stagehold.model.choices import Acceptance
     from stagehold.spec.pipeline import Stage
 
 COLUMNS = ("stage", "interval", "data of code", "as good as of code", "accepted by", "when", "why")
@@ -43,7 +43,7 @@ def accept(
 ) -> None:
     """Reuse what a stage's earlier code made, although the code changed since."""
     from stagehold.chronicle.chronicle import open_ledger
-    from stagehold.model.records import Acceptance
+    from stagehold.model.choices import Acceptance
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()

@@ -25,8 +25,9 @@ from stagehold.errors import DocsNotWritten
 from stagehold.gates.verdicts import ROWS, Outcome, Waived, outcome_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root, path_safe
+from stagehold.model.choices import Waiver
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import GateResult, Waiver
+from stagehold.model.records import GateResult
 
 if TYPE_CHECKING:
     from great_expectations.core.expectation_validation_result import (

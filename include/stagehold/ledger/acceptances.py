@@ -14,7 +14,7 @@ from stagehold.ledger.database.column_types import storable
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import read_all, row_of
 from stagehold.ledger.database.schema import acceptances, pins, waivers
-from stagehold.model.records import Acceptance, Pin, Waiver
+from stagehold.model.choices import Acceptance, Pin, Waiver
 
 
 class Acceptances:

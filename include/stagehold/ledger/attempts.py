@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, update
@@ -14,11 +14,23 @@ from stagehold.ledger.database.rows import read_all, record_of, records, row_of
 from stagehold.ledger.database.schema import attempts
 from stagehold.ledger.events import note_beginning, note_moves
 from stagehold.model.partition_set import Share, overlap
-from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Failure
+from stagehold.model.records import UNBEGUN, Attempt, AttemptState, FailureClass
 from stagehold.model.states import ATTEMPT, AttemptEvent, attempt_after, moves
 from stagehold.plan.split.shares import newest_covering, share_of
 
 BEGAN = attempts.c.epoch > UNBEGUN
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt did not finish; ``kind`` and ``rule`` are None for one that was cancelled. ``labels`` are what
+    failure enrichers say of it.
+    """
+
+    text: str
+    kind: FailureClass | None = None
+    rule: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class Attempts:

@@ -32,20 +32,18 @@ from stagehold.ledger.database.schema import (
 )
 from stagehold.model.backfill import Backfill
 from stagehold.model.checkpoint_records import CheckpointRecord
+from stagehold.model.choices import Acceptance, Pin, Waiver
 from stagehold.model.records import (
-    Acceptance,
     Attempt,
     Cell,
     Fact,
     GateResult,
     PartitionCount,
     PartitionRecord,
-    Pin,
     Restore,
     Run,
     StageVerdict,
     TakenPosition,
-    Waiver,
 )
 
 AFact = TypeVar("AFact", bound=Fact)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from stagehold.model.backfill import Backfill, WorkOrder
 from stagehold.model.checkpoint_records import CheckpointRecord
+from stagehold.model.choices import Acceptance, ClaimMode, CodeChoice, Pin, Waiver
 from stagehold.model.pulse import Pulse
-from stagehold.model.restore_choices import ClaimMode, CodeChoice
 from stagehold.model.source_position import Position
 from stagehold.model.standing import PartitionState
 
@@ -68,18 +68,6 @@ class FailureClass(StrEnum):
     @property
     def may_restart(self) -> bool:
         return self is not FailureClass.NON_RECOVERABLE
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why an attempt did not finish; ``kind`` and ``rule`` are None for one that was cancelled. ``labels`` are what
-    failure enrichers say of it.
-    """
-
-    text: str
-    kind: FailureClass | None = None
-    rule: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, order=True)
@@ -377,79 +365,6 @@ class StageVerdict:
     @property
     def partition(self) -> int:
         return WHOLE
-
-
-class RefusedData(Protocol):
-    """Data that a gate has refused: of a partition, or of all of a stage."""
-
-    @property
-    def cell(self) -> Cell: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def refused(self) -> tuple[str, ...]: ...
-
-
-@dataclass(frozen=True)
-class Waiver:
-    """Somebody's word that one partition, or all of a stage, may be read though it does not meet one critical
-    expectation.
-
-    It holds for the data with this ``fingerprint`` alone, and ``until`` then; None is for ever. ``stage`` is a stage
-    id, ``partition`` is `WHOLE` for all of it.
-    """
-
-    pipeline: str
-    interval: str
-    stage: str
-    partition: int
-    expectation: str
-    fingerprint: str
-    waived_by: str
-    reason: str
-    recorded_at: datetime
-    until: datetime | None = None
-
-    def holds_for(self, data: RefusedData) -> bool:
-        return self.partition == data.partition and self.fingerprint == data.fingerprint
-
-
-@dataclass(frozen=True)
-class Acceptance:
-    """Somebody's word that data a stage's ``recorded_code`` made is as good as what its ``accepted_code`` would make.
-
-    ``stage`` is a stage id; ``interval`` is None when it holds for every interval.
-    """
-
-    pipeline: str
-    interval: str | None
-    stage: str
-    recorded_code: str
-    accepted_code: str
-    accepted_by: str
-    reason: str
-    recorded_at: datetime
-
-
-@dataclass(frozen=True)
-class Pin:
-    """Somebody's word that an interval keeps its outputs, whatever the pipeline's `retain` says; or, if it is not
-    ``pinned``, that it does so no more.
-    """
-
-    pipeline: str
-    interval: str
-    pinned: bool
-    said_by: str
-    reason: str
-    recorded_at: datetime
-
-    def __str__(self) -> str:
-        """Who said it, when and why."""
-        why = f": {self.reason}" if self.reason else ""
-        return f"by {self.said_by} at {self.recorded_at:%Y-%m-%d %H:%M} (UTC){why}"
 
 
 @dataclass(frozen=True)

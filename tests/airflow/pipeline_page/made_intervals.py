@@ -12,6 +12,7 @@ from sqlalchemy import delete, insert, literal, select, true, update
 from tests.airflow.made_runs import make_sources
 
 from stagehold.airflow.answering.kept_standings import kept_standings
+from stagehold.ledger.attempts import Failure
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import attempts, gate_results, partitions, pins, runs
@@ -21,7 +22,6 @@ from stagehold.model.records import (
     AttemptState,
     Cell,
     DataFile,
-    Failure,
     FailureClass,
     GateResult,
     PartitionRecord,

@@ -10,7 +10,8 @@ import pytest
 from tests.ledger.samples import START, gate_result, record, waiver
 
 from stagehold.airflow.run_page.gate_failures import gate_failures, words_told
-from stagehold.model.records import PartitionRecord, Waiver
+from stagehold.model.choices import Waiver
+from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState, RefusalStanding
 
 NULLS, ROWS = "no nulls", "some rows"

@@ -12,7 +12,7 @@ from stagehold.gates.verdict_pages import docs_uri
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import Partitions
-from stagehold.model.records import Waiver
+from stagehold.model.choices import Waiver
 from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import load_settings
 

@@ -21,14 +21,9 @@ from tests.airflow.run_page.made_run_facts import (
 from stagehold.airflow.run_page.run_grid import resume_preview, seen_by
 from stagehold.airflow.runs.task_clearing import DagTask
 from stagehold.errors.spec_errors import CodeUnusable
+from stagehold.model.choices import Waiver
 from stagehold.model.partition_set import Share
-from stagehold.model.records import (
-    AttemptState,
-    Cell,
-    GateResult,
-    RunState,
-    Waiver,
-)
+from stagehold.model.records import AttemptState, Cell, GateResult, RunState
 from stagehold.model.standing import CellState, PartitionState
 from stagehold.plan.resume.decisions import Action, ResumePlan
 

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 from tests.ledger.samples import ATTEMPT_ENDS, CELL, START, attempt, gate_result, record, run
 
-from stagehold.model.records import AttemptState, Cell, DataFile, Failure, FailureClass, Severity
+from stagehold.ledger.attempts import Failure
+from stagehold.model.records import AttemptState, Cell, DataFile, FailureClass, Severity
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 

@@ -23,7 +23,7 @@ from tests.plan.resume.situations import (
     words,
 )
 
-from stagehold.model.restore_choices import CodeChoice, CodeHandling
+from stagehold.model.choices import CodeChoice, CodeHandling
 from stagehold.model.standing import PartitionState
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import Action

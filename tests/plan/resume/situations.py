@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from stagehold.model.choices import Acceptance, Waiver
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Acceptance, Cell, DataFile, PartitionRecord, Waiver
+from stagehold.model.records import Cell, DataFile, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import remark
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan

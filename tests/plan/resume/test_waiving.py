@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from tests.plan.resume.situations import CHAIN, DONE, NOW, altered, blocked, changed, fresh, waived, with_facts, words
 
-from stagehold.model.records import Waiver
+from stagehold.model.choices import Waiver
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.waiving import in_force

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.model.records import Severity, Waiver
+from stagehold.model.choices import Waiver
+from stagehold.model.records import Severity
 from stagehold.run.delivery.ruling import Rulings, unmet, warnings
 from stagehold.run.delivery.wave import StageTask
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 from tests.ledger.samples import attempt
 
+from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, Failure, FailureClass
+from stagehold.model.records import Attempt, FailureClass
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.restart.rules import WORKER_LOST
 from stagehold.run.lease.lost_attempts import NOT_RENEWED, losses

@@ -11,8 +11,9 @@ from tests.run.small_project import FILES, INTERVAL, ROWS, TWO_JOBS, SmallProjec
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import GateBlocked
+from stagehold.model.choices import Waiver
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Cell, Waiver
+from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.faults import FaultAction, Point, inject

@@ -10,7 +10,7 @@ from stagehold.errors import CheckpointCorrupt, SavepointInUse
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
-from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.choices import ClaimMode
 from stagehold.model.states import RunEvent
 from stagehold.run.checkpoints.coordination import leave_checkpoint
 from stagehold.run.checkpoints.discarding import dispose_of

@@ -13,8 +13,8 @@ from tests.run.restoring.test_snapshots import DAY, OTHER, checkpoint, computed,
 from typer.testing import CliRunner, Result
 
 from stagehold.cli.main import app
+from stagehold.model.choices import CodeChoice, CodeHandling
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.restore_choices import CodeChoice, CodeHandling
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from tests.run.clearing.test_machine import Clearing, days, places, stages
 
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import manifest_file
-from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.choices import ClaimMode
 from stagehold.run.checkpoints.discarding import dispose_of
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.planning.snapshots import _checkpoint

@@ -19,7 +19,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
 from stagehold.airflow.run_page.run_responses import AttemptLoss
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import Pin
+from stagehold.model.choices import Pin
 from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.split.regions import stage_regions

@@ -12,8 +12,9 @@ from stagehold.airflow.pipeline_page.pipeline_responses import IntervalLook
 from stagehold.errors.request_errors import UnknownName
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.partitions import StateFigures
+from stagehold.model.choices import Pin
 from stagehold.model.keys.interval_key import moment_of
-from stagehold.model.records import Pin, Run, RunState
+from stagehold.model.records import Run, RunState
 from stagehold.model.standing import RunWord, Standing, need_of, together
 from stagehold.run.intervals.interval_standings import Standings
 from stagehold.run.lease.lost_attempts import Loss, region_losses

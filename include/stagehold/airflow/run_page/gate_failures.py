@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from stagehold.airflow.run_page.gate_responses import GateFailure, WaiverTold, WordTold
+from stagehold.model.choices import RefusedData, Waiver
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import GateResult, PartitionRecord, RefusedData, Waiver
+from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.model.standing import PartitionState, RefusalStanding
 from stagehold.plan.resume.waiving import is_waived, waivers_of
 

@@ -31,8 +31,9 @@ from stagehold.errors.request_errors import InvalidArgument, UnknownName
 from stagehold.gates.verdict_pages import MOST_SECONDS, POLICY, have_docs, read_page, write_docs_apart
 from stagehold.gates.verdicts import waived_in
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.choices import RefusedData, Waiver
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Cell, RefusedData, Waiver
+from stagehold.model.records import Cell
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.intervals.verdict_site import verdict_site
 from stagehold.run.planning.acceptance import newest_verdict, said_waivers

@@ -12,7 +12,8 @@ from stagehold.airflow.answering.response_model import AS_RECORDED, Looked
 from stagehold.airflow.run_page.run_responses import AttemptLine, AttemptLoss, RestoredFrom, WaveEnd
 from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.errors.base import StageholdError
-from stagehold.model.records import Attempt, AttemptState, Event, GateResult, PartitionRecord, RunState, Waiver
+from stagehold.model.choices import Waiver
+from stagehold.model.records import Attempt, AttemptState, Event, GateResult, PartitionRecord, RunState
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import Region

@@ -28,8 +28,9 @@ from stagehold.airflow.run_page.stage_cells import failing_first, shown_stages
 from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES, SUCCESS, TaskToClear, tasks_to_clear
 from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import RunStillActive
+from stagehold.model.choices import Waiver
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import WHOLE, RunState, Waiver
+from stagehold.model.records import WHOLE, RunState
 from stagehold.model.standing import CellState, DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import Action, Decision, ResumePlan

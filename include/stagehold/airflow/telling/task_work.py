@@ -12,8 +12,9 @@ from typing import Any
 
 from stagehold.gates.verdicts import Outcome, outcome_of, waived_in
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.choices import Waiver
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Attempt, AttemptState, Cell, GateResult, PartitionRecord, Waiver
+from stagehold.model.records import Attempt, AttemptState, Cell, GateResult, PartitionRecord
 from stagehold.model.standing import Standing
 from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Stage

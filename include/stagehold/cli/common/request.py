@@ -16,7 +16,7 @@ import typer
 
 from stagehold.cli.common.output import print_progress
 from stagehold.errors import InvalidArgument, InvalidSpec, UnknownName
-from stagehold.model.restore_choices import ClaimMode
+from stagehold.model.choices import ClaimMode
 from stagehold.settings import Settings
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
+    from stagehold.model.choices import Waiver
     from stagehold.model.partition_set import PartitionSet
-    from stagehold.model.records import Waiver
     from stagehold.plan.resume.waiving import WaiverWish
 
 ALL = "all"  # and what the gate says of all of the stage together

@@ -16,7 +16,7 @@ from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import Pin
+    from stagehold.model.choices import Pin
 
 COLUMNS = ("interval", "by", "when", "why")
 Why = Annotated[str, typer.Option("--why", help="Why; it is kept with your name.")]

@@ -254,7 +254,7 @@ def _effect(change: StageChange) -> str:
 
 
 def _options(change: StageChange) -> str:
-    from stagehold.model.restore_choices import CodeHandling
+    from stagehold.model.choices import CodeHandling
     from stagehold.plan.imagined.code_changes import DecidedBy
 
     if change.handling is None:

@@ -14,8 +14,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from stagehold.model.choices import CodeChoice, CodeHandling
 from stagehold.model.records import DataFile, StatePart
-from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.model.source_position import Position, read_position, write_position
 
 if TYPE_CHECKING:

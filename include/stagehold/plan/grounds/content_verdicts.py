@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stagehold.model.choices import Acceptance
 from stagehold.model.keys.compute_key import ComputeKey, digest
-from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict
+from stagehold.model.records import PartitionRecord, StageVerdict
 
 
 def content_of(records: Iterable[PartitionRecord]) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
+from stagehold.model.choices import CodeChoice, CodeHandling
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.plan.grounds.content_verdicts import acceptance_of
 from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.judgement import shared_key

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stagehold.code.sql_job import shown_job
+from stagehold.model.choices import CodeChoice, CodeHandling
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import ComputeKey, changed_reads, digest, reads_part
 from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord
-from stagehold.model.restore_choices import CodeChoice, CodeHandling
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import acceptance_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because, joined

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from stagehold.model.choices import Acceptance, CodeChoice, Waiver
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import DeclaredRead
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
-from stagehold.model.records import Acceptance, PartitionRecord, Waiver
-from stagehold.model.restore_choices import CodeChoice
+from stagehold.model.records import PartitionRecord
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts
 from stagehold.plan.state.earlier_state import Earlier
 from stagehold.spec.pipeline import Pipeline

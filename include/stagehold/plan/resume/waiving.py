@@ -15,9 +15,10 @@ from datetime import datetime
 from functools import cached_property
 
 from stagehold.errors import NothingToWaive
+from stagehold.model.choices import RefusedData, Waiver
 from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
-from stagehold.model.records import PartitionRecord, RefusedData, StageVerdict, Waiver
+from stagehold.model.records import PartitionRecord, StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because

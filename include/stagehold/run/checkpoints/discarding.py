@@ -12,8 +12,8 @@ from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.savepoints import FOLDER, Savepoint, Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
+from stagehold.model.choices import ClaimMode
 from stagehold.model.records import Lease, Run
-from stagehold.model.restore_choices import ClaimMode
 from stagehold.run.checkpoints.checkpoint_contents import delete_copies
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.lease.held_leases import COORDINATOR

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, PartitionRecord, Pin
+from stagehold.model.choices import Pin
+from stagehold.model.records import Cell, PartitionRecord
 from stagehold.plan.garbage import Why
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.run.equipment.workplace import Workplace

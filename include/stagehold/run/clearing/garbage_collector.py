@@ -14,7 +14,7 @@ from stagehold.chronicle.compaction import Compaction, NotCompacted, compact
 from stagehold.errors import StageholdError
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.history import Forgotten, WithoutOldFiles
-from stagehold.model.records import Pin
+from stagehold.model.choices import Pin
 from stagehold.plan.garbage import Why
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import (

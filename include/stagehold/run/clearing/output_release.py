@@ -22,7 +22,8 @@ from stagehold.checkpoints.releasing import (
 from stagehold.errors import LeaseHeld, StageholdError
 from stagehold.ledger.leases import Heartbeat
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import PartitionRecord, Pin, Run, RunState
+from stagehold.model.choices import Pin
+from stagehold.model.records import PartitionRecord, Run, RunState
 from stagehold.plan.garbage import Why
 from stagehold.run.clearing.cleared_interval import Cleared, ClearedInterval
 from stagehold.run.clearing.interval_garbage import (

@@ -15,8 +15,9 @@ from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.leases import Heartbeat
+from stagehold.model.choices import Waiver
 from stagehold.model.keys.compute_key import tells_of_the_same
-from stagehold.model.records import Attempt, Cell, StatePart, Waiver
+from stagehold.model.records import Attempt, Cell, StatePart
 from stagehold.model.source_position import SourcePosition
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.determinism.verification import remark

@@ -10,7 +10,8 @@ from datetime import datetime
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import StateFigures
-from stagehold.model.records import Pin, Run
+from stagehold.model.choices import Pin
+from stagehold.model.records import Run
 from stagehold.model.standing import IntervalState, PartitionState, Standing, together
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.spec.pipeline import Pipeline

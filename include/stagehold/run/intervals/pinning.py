@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Pin
+from stagehold.model.choices import Pin
 from stagehold.model.standing import PartitionState
 
 SHOWN = 10  # intervals that an error names

@@ -10,8 +10,9 @@ from uuid import uuid4
 from stagehold.errors import Fenced, RunSuspended, StageFailed
 from stagehold.extensions.enriching import FailedAttempt, labels_of
 from stagehold.lake.store.location import path_safe
+from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, Failure, FailureClass, Run, RunState
+from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, FailureClass, Run, RunState
 from stagehold.model.states import AttemptEvent, RunEvent, newest_life
 from stagehold.plan.restart.failure import Diagnosis, diagnose
 from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_failures, run_state_after

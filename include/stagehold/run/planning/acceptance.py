@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 from stagehold.chronicle.chronicle import facts_told
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
+from stagehold.model.choices import Acceptance, Waiver
+from stagehold.model.records import PartitionRecord, StageVerdict
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
 from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import Settings

@@ -10,8 +10,7 @@ from pathlib import Path
 from stagehold.code.stage_code import CodeFingerprint, code_fingerprint
 from stagehold.errors import InvalidArgument, NothingToAccept, UnknownName
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Acceptance
-from stagehold.model.restore_choices import CodeChoice, CodeHandling
+from stagehold.model.choices import Acceptance, CodeChoice, CodeHandling
 from stagehold.plan.grounds.content_verdicts import acceptance_of
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.snapshots import BeginsWith

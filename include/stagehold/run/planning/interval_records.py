@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Acceptance, PartitionRecord, StageVerdict, Waiver
+from stagehold.model.choices import Acceptance, Waiver
+from stagehold.model.records import PartitionRecord, StageVerdict
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from stagehold.code.stage_code import looks_at_interval
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.choices import Acceptance, CodeChoice, Waiver
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.keys.interval_key import times_of
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Acceptance, Cell, PartitionCount, PartitionRecord, Restore, Waiver
-from stagehold.model.restore_choices import CodeChoice
+from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore
 from stagehold.plan.grounds.content_verdicts import ContentVerdicts
 from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, may_fall_back
 from stagehold.plan.resume.confining import Confinement

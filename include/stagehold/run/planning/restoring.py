@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import WorkOrder
+from stagehold.model.choices import ClaimMode
 from stagehold.model.records import Restore
-from stagehold.model.restore_choices import ClaimMode
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.released_outputs import released_outputs, released_text
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted, forced_stages

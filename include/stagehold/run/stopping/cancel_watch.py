@@ -17,8 +17,9 @@ from functools import partial
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LedgerUnavailable
+from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import TRACE, Attempt, Event, Failure
+from stagehold.model.records import TRACE, Attempt, Event
 from stagehold.model.states import AttemptEvent
 from stagehold.run.stopping.stopping import at_work, settle_cancelled
 from stagehold.settings import Settings
