@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stagehold.code.stage_code import looks_at_interval
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.choices import Acceptance, CodeChoice, Waiver
@@ -122,7 +120,7 @@ class IntervalView:
         """
         pipeline, undecided = self.pipeline, self.counted.undecided
         if self.begins_with:
-            _keep_counts(self.begins_with, [pipeline.stage(name) for name in stages], self.ledger)
+            self.begins_with.keep_counts([pipeline.stage(name) for name in stages], self.ledger)
         missing = [stage for stage in map(pipeline.stage, stages) if stage.auto_partitions and stage.name in undecided]
         plan = self.plan_region(stages) if missing else None
         return tuple(
@@ -175,7 +173,7 @@ class IntervalView:
     def _situation(self, judged: frozenset[str], wanted: Mapping[str, frozenset[int]]) -> Situation:
         request, pipeline, ledger, settings = self.request, self.pipeline, self.ledger, self.settings
         begins_with = self.begins_with
-        tied = _tied_to_another(begins_with, pipeline, settings) if begins_with else frozenset[str]()
+        tied = begins_with.tied_to_another(pipeline, settings) if begins_with else frozenset[str]()
         recorded = self._shared.recorded(pipeline.name, request.interval, ledger)
         found = on_record(pipeline, recorded.partitions, ledger, begins_with, tied)
         words = with_production(pipeline.name, request.interval, recorded.waivers, settings)
@@ -277,15 +275,6 @@ def begins_with_of(request: RunRequest) -> BeginsWith | None:
     return BeginsWith.of(request.restore, request.pipeline, request.interval)
 
 
-def _keep_counts(begins_with: BeginsWith, stages: Sequence[Stage], ledger: Ledger) -> None:
-    """Record for the interval the numbers of partitions of what it begins with; numbers that it has already stay."""
-    for stage in stages:
-        if stage.auto_partitions and stage.id in begins_with.counts:
-            cell = Cell(begins_with.plan.pipeline, stage.id, begins_with.interval)
-            count = PartitionCount(cell, begins_with.counts[stage.id], begins_with.bytes(stage), datetime.now(UTC))
-            ledger.partition_counts.decide(count)
-
-
 def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, sources: Sources, interval: str) -> PartitionCount:
     cell, now = Cell(pipeline.name, stage.id, interval), datetime.now(UTC)
     if stage.source is not None and isinstance(stage.source.splits, SplitSize):
@@ -357,20 +346,6 @@ def _words(
 def _confined(request: RunRequest) -> Confinement | None:
     order = request.restore.work_order if request.restore else None
     return Confinement(frozenset(order.stages), order.only_recorded) if order else None
-
-
-def _tied_to_another(begins_with: BeginsWith, pipeline: Pipeline, settings: Settings) -> frozenset[str]:
-    """Ids of stages for which data of another interval does not count: they keep state, or their code, or that of
-    stages computed along with them, depends on the interval.
-    """
-    if begins_with.is_of_this_interval:
-        return frozenset()
-    looking: dict[str, bool] = {}
-    for stage in pipeline.stages:
-        along = (edge.stage for edge in stage.inputs if not pipeline.stage(edge.stage).output.stored)
-        own = looks_at_interval(stage.job, Path(settings.project))
-        looking[stage.name] = own or any(looking[name] for name in along)  # a stage that keeps state is stored
-    return frozenset(stage.id for stage in pipeline.stages if looking[stage.name] or stage.states)
 
 
 def _code_choices(request: RunRequest) -> Mapping[str, CodeChoice]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 
 from stagehold.checkpoints.checkpoint import Checkpoint
 from stagehold.checkpoints.restore import RestorePlan, StageRestore, require_restorable, restore_plan
+from stagehold.code.stage_code import looks_at_interval
 from stagehold.errors import CheckpointCorrupt
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.relocation import Relocation
@@ -15,7 +18,7 @@ from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import GateResult, PartitionRecord, Restore
+from stagehold.model.records import Cell, GateResult, PartitionCount, PartitionRecord, Restore
 from stagehold.plan.resume.situation import Rescaled
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.settings import Settings
@@ -146,6 +149,27 @@ class BeginsWith:
     def bytes(self, stage: Stage) -> int:
         found = self._restored(stage.id)
         return sum(record.bytes for record in found.snapshot.partitions) if found else 0
+
+    def keep_counts(self, stages: Sequence[Stage], ledger: Ledger) -> None:
+        """Record for the interval the numbers of partitions of what it begins with; numbers that it has already stay."""
+        for stage in stages:
+            if stage.auto_partitions and stage.id in self.counts:
+                cell = Cell(self.plan.pipeline, stage.id, self.interval)
+                count = PartitionCount(cell, self.counts[stage.id], self.bytes(stage), datetime.now(UTC))
+                ledger.partition_counts.decide(count)
+
+    def tied_to_another(self, pipeline: Pipeline, settings: Settings) -> frozenset[str]:
+        """Ids of stages for which data of another interval does not count: they keep state, or their code, or that of
+        stages computed along with them, depends on the interval.
+        """
+        if self.is_of_this_interval:
+            return frozenset()
+        looking: dict[str, bool] = {}
+        for stage in pipeline.stages:
+            along = (edge.stage for edge in stage.inputs if not pipeline.stage(edge.stage).output.stored)
+            own = looks_at_interval(stage.job, Path(settings.project))
+            looking[stage.name] = own or any(looking[name] for name in along)  # a stage that keeps state is stored
+        return frozenset(stage.id for stage in pipeline.stages if looking[stage.name] or stage.states)
 
     def positions(self, pipeline: Pipeline, settings: Settings) -> Mapping[str, RestoredPosition]:
         """The positions of incremental sources, by the names of their stages; files that were in the snapshot's lake
