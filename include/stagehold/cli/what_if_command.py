@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,8 +78,8 @@ def what_if(
         raise InvalidArgument("PIPELINE", pipeline or "", "the name of a pipeline, or --topology FILE instead of it")
     if topology is not None:
         _refuse("--changed", changed, "nothing: a graph given with --topology has no code")
-        supposed = Supposed(tuple(fail or ()), tuple(lost or ()), tuple(missing or ()), early_cutoff)
-        _about_graph(topology, supposed, as_json=as_json)
+        found = _about_graph(topology, fail or (), lost or (), missing or (), early_cutoff=early_cutoff)
+        _show_graph(topology, found, early_cutoff=early_cutoff, as_json=as_json)
     else:
         _refuse("--early-cutoff", ["given"] if early_cutoff else None, _OF_PIPELINES)
         _refuse("--missing", missing, "nothing: of a pipeline, --lost names what is missing")
@@ -112,17 +112,9 @@ def _about_pipeline(
             typer.echo(_spared_text(consequences, early_cutoff=True))
 
 
-@dataclass(frozen=True)
-class Supposed:
-    """What is supposed of a graph: these vertices failed, these partitions are lost, or missing for whoever failed."""
-
-    fail: tuple[str, ...]
-    lost: tuple[str, ...]
-    missing: tuple[str, ...]
-    early_cutoff: bool
-
-
-def _about_graph(file: Path, supposed: Supposed, *, as_json: bool) -> None:
+def _about_graph(
+    file: Path, failed: Sequence[str], lost: Sequence[str], missing: Sequence[str], *, early_cutoff: bool
+) -> Consequences:
     from stagehold.plan.imagined.what_if import what_if_graph
     from stagehold.topology.file import parse_topology
 
@@ -133,16 +125,12 @@ def _about_graph(file: Path, supposed: Supposed, *, as_json: bool) -> None:
             str(file), [TopologyProblem("file", error.strerror or str(error), "a JSON document")]
         ) from error
     topology, states = parse_topology(document, file=str(file))
-    found = what_if_graph(
-        topology,
-        states,
-        failed=supposed.fail,
-        lost=supposed.lost,
-        missing=supposed.missing,
-        early_cutoff=supposed.early_cutoff,
-    )
+    return what_if_graph(topology, states, failed=failed, lost=lost, missing=missing, early_cutoff=early_cutoff)
+
+
+def _show_graph(file: Path, found: Consequences, *, early_cutoff: bool, as_json: bool) -> None:
     if as_json:
-        print_document({**_document(found), "early_cutoff": supposed.early_cutoff})
+        print_document({**_document(found), "early_cutoff": early_cutoff})
     else:
         print_table(
             f"What would restart in {file.name}",
@@ -150,7 +138,7 @@ def _about_graph(file: Path, supposed: Supposed, *, as_json: bool) -> None:
             [(vertex.id, vertex.reason) for vertex in found.restart],
         )
         typer.echo(f"{len(found.regions)} regions; may be deleted: {', '.join(found.releasable) or 'nothing'}")
-        typer.echo(_spared_text(found, early_cutoff=supposed.early_cutoff))
+        typer.echo(_spared_text(found, early_cutoff=early_cutoff))
 
 
 def _spared_text(found: Consequences, *, early_cutoff: bool) -> str:

@@ -255,12 +255,12 @@ def _read_by_sql(scope: NameScope, call: ast.Call) -> Iterator[_Found]:
     text, query = scope.text(given), scope.value(given)
     for frame in (keyword.arg for keyword in call.keywords if keyword.arg):
         text = text.replace(f"{{{frame}}}", "values")  # which Spark puts there itself
-    for table in tables_in(text):
+    for name, is_file, offset in tables_in(text):
         # Only in a text that stands there as it is each line is one of the file.
-        below = text[: table.offset].count("\n") if isinstance(query, ast.Constant) else 0
+        below = text[:offset].count("\n") if isinstance(query, ast.Constant) else 0
         line = query.lineno + below if isinstance(query, ast.Constant) else _line(call)
-        kind = ReadKind.FILE if table.is_file else ReadKind.TABLE
-        yield _Found(kind, table.name, line, by_name=not table.is_file)
+        kind = ReadKind.FILE if is_file else ReadKind.TABLE
+        yield _Found(kind, name, line, by_name=not is_file)
 
 
 def _first(call: ast.Call, *keywords: str) -> ast.expr | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from stagehold.code.sql_text import Token, tokens
 
@@ -31,23 +30,15 @@ CASTING = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class SelectedColumn:
-    """A column of a query: its ``name`` if the query gives one, else the ``expression`` that Spark calls it by."""
-
-    name: str | None
-    expression: str
-    start: int
-
-
-def selected_columns(text: str) -> Iterator[SelectedColumn]:
+def selected_columns(text: str) -> Iterator[tuple[str | None, str, int]]:
     """Columns of a query whose names it shows: given ones, and those that Spark makes of a call or an operation. Stars,
-    and whatever may have another name, are left out.
+    and whatever may have another name, are left out. Of each: its name if the query gives one, else the expression that
+    Spark calls it by; and where it begins.
     """
     for item in _selected(tokens(text)):
         expression, name = text[item[0].start : item[-1].end], _given_name(item)
         if name is not None or _is_computed(item):
-            yield SelectedColumn(name, expression, item[0].start)
+            yield name, expression, item[0].start
 
 
 def _selected(words: Sequence[Token]) -> Iterator[Sequence[Token]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 UNKNOWN = "\0"  # stands in a text for a part that is only known when it runs
 TOKEN = re.compile(
@@ -40,13 +39,8 @@ VIEW = re.compile(
 CTE = re.compile(r"(?:\bwith\s+(?:recursive\s+)?|\)\s*,\s*)([\w`]+)\s*(?:\([^()]*\)\s*)?as\s*\(", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class NamedTable:
-    """What stands after FROM or JOIN: ``name`` is None where the text does not show it; ``offset`` is where."""
-
-    name: str | None
-    is_file: bool
-    offset: int
+# Its name, None where the text does not show it; whether it is a file; and where it stands.
+NamedTable = tuple[str | None, bool, int]
 
 
 class _Group:
@@ -71,7 +65,7 @@ def view_name(text: str) -> str:
 
 
 def tables_in(text: str) -> Iterator[NamedTable]:
-    """What the text reads, views included."""
+    """What the text reads, views included: what stands after FROM or JOIN."""
     tokens = [match for match in TOKEN.finditer(text) if not match[0].startswith(("--", "/*"))]
     groups = [_Group(is_query=True)]
     for index, token in enumerate(tokens):
@@ -118,13 +112,13 @@ def _named(tokens: Sequence[re.Match[str]], index: int) -> Iterator[NamedTable]:
     if text[0] in "(),;'\"" or text.lower() in NO_TABLE:
         return
     if UNKNOWN in text or text[0] in "{:":
-        yield NamedTable(None, is_file=False, offset=token.start())
+        yield None, False, token.start()
         return
     first, *rest = _parts(text)
     if rest and first.lower() in OF_FILES | OF_TABLES and "`" in text:
-        yield NamedTable(".".join(rest), is_file=first.lower() in OF_FILES, offset=token.start())
+        yield ".".join(rest), first.lower() in OF_FILES, token.start()
     else:
-        yield NamedTable(".".join((first, *rest)), is_file=False, offset=token.start())
+        yield ".".join((first, *rest)), False, token.start()
 
 
 def _parts(name: str) -> list[str]:

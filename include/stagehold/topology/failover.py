@@ -52,18 +52,6 @@ class Restart:
         return texts[self.cause]
 
 
-@dataclass(frozen=True, slots=True)
-class Spared:
-    """A vertex that has finished and reads ``through``, which was lost and is produced again."""
-
-    vertex: str
-    through: str
-
-    @property
-    def reason(self) -> str:
-        return f"{self.through}, which its region reads, was lost and comes out equal (early cutoff)"
-
-
 @dataclass(frozen=True)
 class FailureSituation:
     """What is known at the moment of a failure. A vertex that ``states`` does not name was never started."""
@@ -91,8 +79,8 @@ def region_failover(
 
 def failover(
     situation: FailureSituation, failed: Sequence[str], missing: Sequence[str] = (), *, early_cutoff: bool
-) -> tuple[tuple[Restart, ...], tuple[Spared, ...]]:
-    """What `region_failover` restarts, and what is spared.
+) -> tuple[tuple[Restart, ...], tuple[tuple[str, str], ...]]:
+    """What `region_failover` restarts; and which vertices are spared, each with the reason.
 
     :param early_cutoff: spare consumers that have finished, where what they read was only lost.
     """
@@ -109,7 +97,8 @@ def failover(
         if (reached_by := search.taken.get(region)) is not None:
             restarts.append(Restart(known.id, *reached_by))
         elif region in search.spared:
-            spared.append(Spared(known.id, search.spared[region]))
+            through = f"{search.spared[region]}, which its region reads"
+            spared.append((known.id, f"{through}, was lost and comes out equal (early cutoff)"))
     return tuple(restarts), tuple(spared)
 
 

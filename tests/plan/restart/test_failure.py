@@ -132,7 +132,7 @@ def test_a_failure_before_the_planned_restart_is_no_restart_of_its_own():
 
 
 def test_a_merged_failure_of_which_no_history_tells_waits_for_the_planned_restart():
-    strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5)).after_failure(START).strategy
+    strategy = made("exponential-delay", jitter=0.0, initial=timedelta(seconds=5)).after_failure(START)[0]
     ((restart, delay, _),) = story(strategy, failed(3))
     assert (restart, delay) == (True, 2)
 

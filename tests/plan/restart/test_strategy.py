@@ -30,11 +30,8 @@ def told(strategy, *failures):
     """After every failure, at so many seconds: may it restart, the delay in seconds, and is it a new attempt."""
     answers = []
     for moment in failures:
-        counted = strategy.after_failure(at(moment))
-        strategy = counted.strategy
-        answers.append(
-            (strategy.can_restart(at(moment)), strategy.delay(at(moment)).total_seconds(), counted.new_attempt)
-        )
+        strategy, new_attempt = strategy.after_failure(at(moment))
+        answers.append((strategy.can_restart(at(moment)), strategy.delay(at(moment)).total_seconds(), new_attempt))
     return answers
 
 
@@ -113,7 +110,7 @@ def test_restarts_and_delays(strategy, failures, answers):
     "strategy", [made("none"), made("fixed-delay"), made("failure-rate"), made("exponential-delay", attempts=1)]
 )
 def test_asking_never_consumes_an_attempt(strategy):
-    strategy = strategy.after_failure(at(0)).strategy
+    strategy, _ = strategy.after_failure(at(0))
     before = (strategy.can_restart(at(0)), strategy.delay(at(0)))
     for _ in range(50):
         assert (strategy.can_restart(at(0)), strategy.delay(at(0))) == before
@@ -122,7 +119,7 @@ def test_asking_never_consumes_an_attempt(strategy):
 def test_the_delay_of_exponential_delay_is_what_is_left_until_the_planned_restart():
     strategy = made("exponential-delay", **STEADY)
     assert strategy.delay(at(0)) == seconds(0)
-    strategy = strategy.after_failure(at(0)).strategy
+    strategy, _ = strategy.after_failure(at(0))
     assert [strategy.delay(at(moment)).total_seconds() for moment in (0, 0.4, 1, 7)] == [1, 0.6, 0, 0]
 
 
@@ -192,7 +189,7 @@ def test_a_delay_is_whole_milliseconds_within_its_bounds_and_its_jitter(
         attempts=None,
         attempt=attempt,
     )
-    delay = strategy.after_failure(START).strategy.delay(START)
+    delay = strategy.after_failure(START)[0].delay(START)
     assert first <= delay <= most
     assert delay % unit == timedelta(0)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from enum import StrEnum
 from itertools import groupby
@@ -36,37 +36,32 @@ COLUMNS = ("table", "column", "was", "becomes", "breaks readers", "effect")
 LEFT_OUT = ("pipeline", "why")
 
 
-@dataclass(frozen=True)
-class ChangeAsked:
-    """What is compared, and how it is told."""
+def show_change(
+    settings: Settings, *, against: str | None, base: str | None, output: ReportFormat, budget: str | None
+) -> None:
+    """Compare with what is on record, and with the code of a commit.
 
-    against: str | None
-    base: str | None
-    output: ReportFormat
-    budget: str | None
-
-
-def show_change(asked: ChangeAsked, settings: Settings) -> None:
-    """:raises typer.Exit: with 2, what is computed again takes longer than the budget"""
+    :raises typer.Exit: with 2, what is computed again takes longer than the budget
+    """
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.project_change import project_at, project_change
 
-    budget = _budget(asked.budget)
-    known = _against(asked.against, settings) if asked.against else settings
+    most = _budget(budget)
+    known = _against(against, settings) if against else settings
     with ExitStack() as opened:
-        before = opened.enter_context(project_at(asked.base, known)) if asked.base else None
+        before = opened.enter_context(project_at(base, known)) if base else None
         change = project_change(opened.enter_context(open_ledger(known)), known, before)
-    said = _summary(change, budget)
-    match asked.output:
+    said = _summary(change, most)
+    match output:
         case ReportFormat.JSON:
-            print_document(_document(change, budget))
+            print_document(_document(change, most))
         case ReportFormat.MARKDOWN:
             typer.echo("\n".join(_markdown(change, said)))
         case ReportFormat.TABLE:
             for title, columns, rows in _tables(change):
                 print_table(title, columns, rows)
             typer.echo(said)
-    if _is_above(change, budget):
+    if _is_above(change, most):
         raise typer.Exit(ABOVE_BUDGET)
 
 

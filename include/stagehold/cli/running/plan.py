@@ -10,7 +10,7 @@ import typer
 
 from stagehold.cli.common.output import print_document, print_explanation, print_table, tell_target
 from stagehold.cli.common.request import AsJson, RunOptions, request_asked, with_run_options
-from stagehold.cli.running.change_report import COLUMNS, ChangeAsked, ReportFormat, column_cells, show_change
+from stagehold.cli.running.change_report import COLUMNS, ReportFormat, column_cells, show_change
 from stagehold.errors import InvalidArgument
 from stagehold.settings import Settings, load_settings
 
@@ -71,7 +71,8 @@ def plan(
     if every == (pipeline is not None):
         raise InvalidArgument("PIPELINE", pipeline or "", "the name of a pipeline, or --all instead of it")
     if pipeline is None:
-        show_change(ChangeAsked(against, base, ReportFormat.JSON if as_json else output, budget), settings)
+        form = ReportFormat.JSON if as_json else output
+        show_change(settings, against=against, base=base, output=form, budget=budget)
         return
     for option, given in (("--against", against), ("--base", base), ("--budget", budget)):
         if given is not None:

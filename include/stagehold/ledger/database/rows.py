@@ -6,7 +6,7 @@ A `Cell` is three columns. Whatever else is not a plain value has a column type 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar
 
@@ -56,12 +56,8 @@ def read_one(database: Database, kind: type[Record], query: Executable) -> Recor
     return record_of(kind, row) if row else None
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where in a row the fields of a record are, and where the columns of its cell, if it has one."""
-
-    fields: tuple[tuple[str, int], ...]
-    cell: tuple[int, int, int] | None
+# Where in a row the fields of a record are, and where the columns of its cell, if it has one.
+_Places = tuple[tuple[tuple[str, int], ...], tuple[int, int, int] | None]
 
 
 @cache
@@ -70,12 +66,13 @@ def _places(kind: Any, columns: tuple[str, ...]) -> _Places:
     found = tuple((name, columns.index(column)) for name, column in names.items() if column in columns)
     of_cell = ("pipeline", "stage", "interval")
     pipeline, stage, interval = (columns.index(name) if _CELL in names else -1 for name in of_cell)
-    return _Places(found, (pipeline, stage, interval) if _CELL in names else None)
+    return found, (pipeline, stage, interval) if _CELL in names else None
 
 
 def _made(kind: type[Record], places: _Places, row: Sequence[Any]) -> Record:
-    given = {name: row[place] for name, place in places.fields}
-    if places.cell:
-        pipeline, stage, interval = places.cell
+    own, cell = places
+    given = {name: row[place] for name, place in own}
+    if cell:
+        pipeline, stage, interval = cell
         given[_CELL] = Cell(row[pipeline], row[stage], row[interval])
     return kind(**given)

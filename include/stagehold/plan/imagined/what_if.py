@@ -125,7 +125,7 @@ def what_if_graph(
         regions.regions,
         tuple(WouldRun(restart.vertex, restart.reason) for restart in restarts),
         releasable,
-        tuple(WouldRun(kept.vertex, kept.reason) for kept in spared),
+        tuple(WouldRun(*kept) for kept in spared),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stagehold.plan.isolation.attributes import Attributes, Carriers, in_common
-from stagehold.plan.isolation.joins import Join, joined
+from stagehold.plan.isolation.joins import joined
 from stagehold.plan.isolation.tree import (
     MARK,
     GivenInput,
@@ -179,13 +179,13 @@ class FlowReader:
         pairs = [
             (self.attributes.sources(first), sign, self.attributes.sources(second)) for first, sign, second in equal
         ]
-        done = joined(Join(kind, left.key, right.key, tuple(pairs)))
+        key, mixes = joined(kind, left.key, right.key, tuple(pairs))
         outputs = left.outputs if kind in ("LeftSemi", "LeftAnti") else _both(left.outputs, right.outputs)
         if "Outer" in kind:
-            for carriers in done.key or ():
+            for carriers in key or ():
                 self.attributes.may_be_null(carriers)
-        flow = Flow(outputs, done.key, (*left.blame, *right.blame))
-        return self._blamed(flow, node) if done.mixes else flow
+        flow = Flow(outputs, key, (*left.blame, *right.blame))
+        return self._blamed(flow, node) if mixes else flow
 
     def _aggregate(self, node: Node) -> Flow:
         lists = node.arguments

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stagehold.plan.isolation.attributes import Carriers, Ids, either, side_by_side
 
 Key = tuple[Carriers, ...]
 Pair = tuple[Ids, str, Ids]  # both sides of an equality and its sign; nothing known of a side is an empty set
 
 
-@dataclass(frozen=True)
-class Join:
-    """``left`` and ``right`` are None where a side is the same in every call."""
-
-    kind: str
-    left: Key | None
-    right: Key | None
-    pairs: tuple[Pair, ...]
+# The key, and whether rows of different keys may meet, or rows come out that belong to no key.
+Joined = tuple[Key | None, bool]
 
 
-@dataclass(frozen=True)
-class Joined:
-    """``mixes``: rows of different keys may meet, or rows come out that belong to no key."""
-
-    key: Key | None
-    mixes: bool = False
-
-
-def joined(join: Join) -> Joined:
-    if join.left is None and join.right is None:
-        return Joined(None)
-    if join.right is None:
-        return _with_constant(join, join.left or (), kept=("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"))
-    if join.left is None:
-        return _with_constant(join, join.right, kept=("Inner", "Cross", "RightOuter"))
-    columns = list(zip(join.left, join.right, strict=True))
-    met = all(any(_meet(pair, left, right) for pair in join.pairs) for left, right in columns)
-    if join.kind not in ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi", "LeftAnti"):
-        return Joined(tuple(Carriers() for _ in columns), mixes=True)
-    return Joined(tuple(_of_both(join, left, right) for left, right in columns), mixes=not met)
+def joined(kind: str, left: Key | None, right: Key | None, pairs: tuple[Pair, ...]) -> Joined:
+    """:param left: and ``right``, None where a side is the same in every call."""
+    if left is None and right is None:
+        return None, False
+    if right is None:
+        return _with_constant(kind, pairs, left or (), kept=("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"))
+    if left is None:
+        return _with_constant(kind, pairs, right, kept=("Inner", "Cross", "RightOuter"))
+    columns = list(zip(left, right, strict=True))
+    met = all(any(_meet(pair, *column) for pair in pairs) for column in columns)
+    if kind not in ("Inner", "Cross", "LeftOuter", "RightOuter", "FullOuter", "LeftSemi", "LeftAnti"):
+        return tuple(Carriers() for _ in columns), True
+    return tuple(_of_both(kind, pairs, *column) for column in columns), not met
 
 
 def _meet(pair: Pair, left: Carriers, right: Carriers) -> bool:
@@ -55,11 +40,11 @@ def _compares(side: Ids, sign: str, carriers: Carriers) -> bool:
     return carriers.determined_by(side) if sign == "<=>" else bool(side) and side <= carriers.members
 
 
-def _of_both(join: Join, left: Carriers, right: Carriers) -> Carriers:
+def _of_both(kind: str, pairs: tuple[Pair, ...], left: Carriers, right: Carriers) -> Carriers:
     everything = left.members | right.members
-    match join.kind:
+    match kind:
         case "LeftSemi":
-            return _present(left, join.pairs)
+            return _present(left, pairs)
         case "LeftAnti":
             return left
         case "LeftOuter":
@@ -68,7 +53,7 @@ def _of_both(join: Join, left: Carriers, right: Carriers) -> Carriers:
             return Carriers(everything, right.complete)
         case "FullOuter":
             return either(left, right)
-    return _present(side_by_side(left, right), join.pairs)
+    return _present(side_by_side(left, right), pairs)
 
 
 def _present(carriers: Carriers, pairs: tuple[Pair, ...]) -> Carriers:
@@ -80,13 +65,13 @@ def _present(carriers: Carriers, pairs: tuple[Pair, ...]) -> Carriers:
     return carriers
 
 
-def _with_constant(join: Join, key: Key, *, kept: tuple[str, ...]) -> Joined:
+def _with_constant(kind: str, pairs: tuple[Pair, ...], key: Key, *, kept: tuple[str, ...]) -> Joined:
     """One side is the same in every call: fine, unless its rows also come out without any of the other's."""
-    if join.kind in ("Inner", "Cross"):
-        return Joined(tuple(_present(_equated(carriers, join.pairs), join.pairs) for carriers in key))
-    if join.kind in kept:
-        return Joined(key)
-    return Joined(tuple(carriers.partly_null() for carriers in key), mixes=True)
+    if kind in ("Inner", "Cross"):
+        return tuple(_present(_equated(carriers, pairs), pairs) for carriers in key), False
+    if kind in kept:
+        return key, False
+    return tuple(carriers.partly_null() for carriers in key), True
 
 
 def _equated(carriers: Carriers, pairs: tuple[Pair, ...]) -> Carriers:

@@ -229,7 +229,7 @@ def handle_failure(subject: str, kind: FailureClass, at: datetime, history: Rest
 
 
 def _counted(at: datetime, history: RestartHistory) -> Handling:
-    counted = history.strategy.after_failure(at)
-    restart = counted.strategy.can_restart(at)
-    restarts = history.restarts + bool(restart and counted.new_attempt)
-    return restart, counted.strategy.delay(at), replace(history, strategy=counted.strategy, restarts=restarts)
+    strategy, new_attempt = history.strategy.after_failure(at)
+    restart = strategy.can_restart(at)
+    restarts = history.restarts + bool(restart and new_attempt)
+    return restart, strategy.delay(at), replace(history, strategy=strategy, restarts=restarts)

@@ -22,12 +22,14 @@ from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
 
 MILLISECOND = timedelta(milliseconds=1)
 
+Counted = tuple["RestartDecider", bool]  # a strategy after a failure, and whether that begins a new attempt
+
 
 class RestartDecider(Protocol):
     """A run's restarts so far, and what follows from them."""
 
     def after_failure(self, now: datetime) -> Counted:
-        """Count a failure at ``now``."""
+        """Count a failure at ``now``. One that begins no new attempt belongs to the restart already planned."""
 
     def can_restart(self, now: datetime) -> bool:
         """Whether the failures counted so far allow a restart."""
@@ -37,19 +39,11 @@ class RestartDecider(Protocol):
 
 
 @dataclass(frozen=True)
-class Counted:
-    """The strategy after a failure. A failure that is no ``new_attempt`` belongs to the restart already planned."""
-
-    strategy: RestartDecider
-    new_attempt: bool = True
-
-
-@dataclass(frozen=True)
 class NoRestart:
     """The strategy that never restarts."""
 
     def after_failure(self, now: datetime) -> Counted:  # noqa: ARG002
-        return Counted(self)
+        return self, True
 
     def can_restart(self, now: datetime) -> bool:  # noqa: ARG002
         return False
@@ -67,7 +61,7 @@ class FixedDelay:
     failures: int = 0
 
     def after_failure(self, now: datetime) -> Counted:  # noqa: ARG002
-        return Counted(replace(self, failures=self.failures + 1))
+        return replace(self, failures=self.failures + 1), True
 
     def can_restart(self, now: datetime) -> bool:  # noqa: ARG002
         return self.failures <= self.attempts
@@ -86,7 +80,7 @@ class FailureRate:
     last: tuple[datetime, ...] = ()
 
     def after_failure(self, now: datetime) -> Counted:
-        return Counted(replace(self, last=(*self.last, now)[-(self.failures + 1) :]))
+        return replace(self, last=(*self.last, now)[-(self.failures + 1) :]), True
 
     def can_restart(self, now: datetime) -> bool:
         return len(self.last) <= self.failures or now - self.last[0] > self.interval
@@ -116,10 +110,10 @@ class ExponentialDelay:
 
     def after_failure(self, now: datetime) -> Counted:
         if self.planned is not None and now <= self.planned:
-            return Counted(self, new_attempt=False)
+            return self, False
         quiet = self.planned is not None and now - self.planned >= self.reset_after
         attempt = 0 if quiet else self.attempt
-        return Counted(replace(self, attempt=attempt + 1, planned=now + self._backoff(attempt)))
+        return replace(self, attempt=attempt + 1, planned=now + self._backoff(attempt)), True
 
     def can_restart(self, now: datetime) -> bool:  # noqa: ARG002
         return self.attempts is None or self.attempt <= self.attempts

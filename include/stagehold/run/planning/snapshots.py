@@ -151,7 +151,7 @@ class BeginsWith:
         return sum(record.bytes for record in found.snapshot.partitions) if found else 0
 
     def keep_counts(self, stages: Sequence[Stage], ledger: Ledger) -> None:
-        """Record for the interval the numbers of partitions of what it begins with; numbers that it has already stay."""
+        """Record its numbers of partitions for the interval; numbers that the interval has already stay."""
         for stage in stages:
             if stage.auto_partitions and stage.id in self.counts:
                 cell = Cell(self.plan.pipeline, stage.id, self.interval)

@@ -323,9 +323,9 @@ class Names:
 
     def _note_tables(self, text: str) -> None:
         made = {*views_in(text), *self._views}
-        for table in tables_in(text):
-            name = table.name or ""
-            if table.is_file:
+        for given, is_file, _ in tables_in(text):
+            name = given or ""
+            if is_file:
                 self.reads.setdefault((ReadKind.FILE, name), "")
             elif name and view_name(name) not in made and not name.startswith(GIVEN):
                 self.reads.setdefault((ReadKind.TABLE, name), "")

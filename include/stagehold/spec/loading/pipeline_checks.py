@@ -377,10 +377,10 @@ def _check_frames(path: FieldPath, file: str, text: str, frames: Sequence[str]) 
 def _check_names(path: FieldPath, file: str, text: str) -> Iterator[Problem]:
     """Columns of the output that no table can have, as far as the query shows what they are called."""
     for written in statements(text)[-1:]:
-        for column in selected_columns(written.text):
-            called = column.expression if column.name is None else column.name
-            if column.name is None or not is_fit_name(column.name):
-                line = written.line + written.text[: column.start].count("\n")
+        for name, expression, start in selected_columns(written.text):
+            called = expression if name is None else name
+            if name is None or not is_fit_name(name):
+                line = written.line + written.text[:start].count("\n")
                 given = f"a column called {show(called)} in {file}, line {line}"
                 yield Problem(path, given, f"a name that a table can have: `AS {fit_name(called)}`; {NO_NAME}")
 
