@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stagehold.checkpoints.checkpoint import SnapshotKind
-from stagehold.checkpoints.failures import COUNTED, FailedCheckpoint, FailureCounter
+from stagehold.checkpoints.failures import COUNTED, FailureCounter
 from stagehold.model.checkpoint_records import CheckpointFailure
 
 CHECKPOINT, SAVEPOINT, STOP = SnapshotKind.CHECKPOINT, SnapshotKind.SAVEPOINT, SnapshotKind.STOP_WITH_SAVEPOINT
@@ -16,12 +16,12 @@ NOT_READY, TOO_EARLY = (
 
 
 def failed(kind=CHECKPOINT, reason=DECLINED, checkpoint=1, task=None):
-    return FailedCheckpoint(kind, reason, checkpoint, task)
+    return kind, reason, checkpoint, task
 
 
 @pytest.mark.parametrize("reason", CheckpointFailure)
 def test_only_five_reasons_count(reason):
-    assert FailureCounter(0).failed(failed(reason=reason)) is (reason in COUNTED)
+    assert FailureCounter(0).failed(*failed(reason=reason)) is (reason in COUNTED)
 
 
 def test_these_are_the_five():
@@ -50,7 +50,7 @@ WHOSE = [
 
 @pytest.mark.parametrize(("kind", "task", "reason", "fails"), WHOSE)
 def test_whose_failure_it_is(kind, task, reason, fails):
-    assert FailureCounter(0).failed(failed(kind, reason, task=task)) is fails
+    assert FailureCounter(0).failed(*failed(kind, reason, task=task)) is fails
 
 
 SEQUENCES = [
@@ -77,5 +77,5 @@ def test_failures_in_a_row(tolerable, ends, verdicts):
             counter.succeeded(int(end))
             said.append("-")
         else:
-            said.append("fail" if counter.failed(failed(checkpoint=None if end == "?" else int(end))) else "no")
+            said.append("fail" if counter.failed(*failed(checkpoint=None if end == "?" else int(end))) else "no")
     assert said == verdicts.split()

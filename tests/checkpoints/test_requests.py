@@ -83,10 +83,10 @@ PICKS = [
 @pytest.mark.parametrize(("text", "now", "start", "refused"), [row[1:] for row in PICKS], ids=[row[0] for row in PICKS])
 def test_what_may_start(text, now, start, refused):
     queue, _ = queued(text)
-    pick = queue.pick(now)
-    assert (pick.start and pick.start.name, pick.refused and pick.refused.name) == (start, refused)
+    begun, postponed, pause_left = queue.pick(now)
+    assert (begun and begun.name, postponed and postponed.name) == (start, refused)
     assert len(queue) == len(text.split()) - bool(start) - bool(refused)
-    assert pick.pause_left == (5 if refused else 0)
+    assert pause_left == (5 if refused else 0)
 
 
 LIMITS = [

@@ -13,7 +13,7 @@ from tests.viewer.samples import NOW, SEEN, checkpoint, names, orders, sample_la
 from stagehold.errors import InvalidArgument, PartitionDataMissing, QueryRefused
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.viewer.database import database_over
-from stagehold.viewer.read_rows import StateQuestion, plain, rows_of_state, rows_of_statement, shown
+from stagehold.viewer.read_rows import plain, rows_of_state, rows_of_statement, shown
 from stagehold.viewer.views import views_of
 
 pytestmark = pytest.mark.slow
@@ -146,7 +146,7 @@ def state(lake: str, name: str, limit: int | None = None, **facts):
     checkpoint = opened(lake)
     stage = checkpoint.stage("orders")
     shape = next(state for state in stage.manifest.states if state.name == name)
-    return rows_of_state(checkpoint, stage, StateQuestion(shape, **facts), limit, pytest.fail)
+    return rows_of_state(checkpoint, stage, shape, limit, pytest.fail, **facts)
 
 
 def test_keyed_state_is_shown_by_key_group_and_a_list_in_its_order(lake):

@@ -15,7 +15,7 @@ from functools import singledispatchmethod
 from stagehold.checkpoints import coordinator_events as events
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
-from stagehold.checkpoints.failures import FailedCheckpoint, FailureCounter
+from stagehold.checkpoints.failures import FailureCounter
 from stagehold.checkpoints.requests import CheckpointRequest, Load, RequestQueue
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import UnknownName
@@ -220,18 +220,18 @@ class Coordinator:
             load = Load(
                 at, self._preparing is not None, len(self.pending), len(self._discarding), self._last_completion
             )
-            pick = self.queue.pick(load)
-            if pick.refused is not None:
-                self._commands.append(events.Refused(pick.refused, CheckpointFailure.MINIMUM_TIME_BETWEEN_CHECKPOINTS))
-                self._next_periodic = at + pick.pause_left
-            if pick.start is None:
+            start, refused, pause_left = self.queue.pick(load)
+            if refused is not None:
+                self._commands.append(events.Refused(refused, CheckpointFailure.MINIMUM_TIME_BETWEEN_CHECKPOINTS))
+                self._next_periodic = at + pause_left
+            if start is None:
                 return
             if not self._all_tasks_ready():
-                self._commands.append(events.Refused(pick.start, CheckpointFailure.NOT_ALL_REQUIRED_TASKS_RUNNING))
-            elif pick.start.periodic and not self._anything_new():
-                self._commands.append(events.SparedRequest(pick.start))
+                self._commands.append(events.Refused(start, CheckpointFailure.NOT_ALL_REQUIRED_TASKS_RUNNING))
+            elif start.periodic and not self._anything_new():
+                self._commands.append(events.SparedRequest(start))
             else:
-                self._begin(pick.start, at)
+                self._begin(start, at)
 
     def _all_tasks_ready(self) -> bool:
         return self._run is RunState.RUNNING and (not self.settings.every_task or self._tasks.all_begun)
@@ -291,7 +291,7 @@ class Coordinator:
     def _abort(self, pending: PendingCheckpoint, reason: CheckpointFailure, *, task: str | None = None) -> None:
         del self.pending[pending.id]
         self._commands.append(events.Aborted(pending.id, pending.request, reason, pending.tasks))
-        if self.failures.failed(FailedCheckpoint(pending.request.kind, reason, pending.id, task)):
+        if self.failures.failed(pending.request.kind, reason, pending.id, task):
             self._commands.append(events.FailRun(pending.id, reason))
 
     def _ignore(self, checkpoint: int, task: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.requests import PRE_FLIGHT
 from stagehold.model.checkpoint_records import CheckpointFailure
@@ -17,22 +15,6 @@ COUNTED = frozenset(
         CheckpointFailure.FINALIZE_CHECKPOINT_FAILURE,
     }
 )
-
-
-@dataclass(frozen=True)
-class FailedCheckpoint:
-    """A failure to judge. ``id`` is None when none had been drawn;
-    ``task`` is None when the coordinator itself failed.
-    """
-
-    kind: SnapshotKind
-    reason: CheckpointFailure
-    id: int | None
-    task: str | None
-
-    @property
-    def of_coordinator(self) -> bool:
-        return self.task is None or self.reason in PRE_FLIGHT
 
 
 class FailureCounter:
@@ -53,29 +35,32 @@ class FailureCounter:
             self._last_success = checkpoint
             self._clear()
 
-    def failed(self, failed: FailedCheckpoint) -> bool:
-        """True when the run has to fail because of it.
+    def failed(self, kind: SnapshotKind, reason: CheckpointFailure, checkpoint: int | None, task: str | None) -> bool:
+        """Count a failed checkpoint. True when the run has to fail because of it.
 
         A savepoint that the coordinator could not complete is the user's to ask for again and fails nothing. A task
         that declines a stop-with-savepoint always fails the run, or the run would wait for ever for a stop that does
         not come.
-        """
-        if failed.of_coordinator:
-            return not failed.kind.is_savepoint and self._exceeded(failed)
-        return failed.kind is SnapshotKind.STOP_WITH_SAVEPOINT or self._exceeded(failed)
 
-    def _exceeded(self, failed: FailedCheckpoint) -> bool:
+        :param checkpoint: its number; None if none had been drawn.
+        :param task: whose fault it is; None if it is the coordinator's own.
+        """
+        if task is None or reason in PRE_FLIGHT:
+            return not kind.is_savepoint and self._exceeded(reason, checkpoint)
+        return kind is SnapshotKind.STOP_WITH_SAVEPOINT or self._exceeded(reason, checkpoint)
+
+    def _exceeded(self, reason: CheckpointFailure, checkpoint: int | None) -> bool:
         """Count the failure, unless it is older than the last success; start over when the count is full."""
         if (
             self._tolerable is None
-            or failed.reason not in COUNTED
-            or (failed.id is not None and failed.id <= self._last_success)
+            or reason not in COUNTED
+            or (checkpoint is not None and checkpoint <= self._last_success)
         ):
             return False
-        if failed.id is None or failed.id not in self._counted:
+        if checkpoint is None or checkpoint not in self._counted:
             self._failures += 1
-        if failed.id is not None:
-            self._counted.add(failed.id)
+        if checkpoint is not None:
+            self._counted.add(checkpoint)
         if self._failures <= self._tolerable:
             return False
         self._clear()

@@ -55,15 +55,9 @@ class Load:
     last_completion: int | None
 
 
-@dataclass(frozen=True)
-class Pick:
-    """The request to start, if any, or the request refused because of the pause, with the milliseconds left of the
-    pause.
-    """
-
-    start: CheckpointRequest | None = None
-    refused: CheckpointRequest | None = None
-    pause_left: int = 0
+# The request to start, if any; or the request refused because of the pause, with the milliseconds left of the pause.
+Pick = tuple[CheckpointRequest | None, CheckpointRequest | None, int]
+NOTHING: Pick = (None, None, 0)
 
 
 class RequestQueue:
@@ -92,14 +86,14 @@ class RequestQueue:
         Nothing starts while another one is being prepared, or while deleting old checkpoints lags behind.
         """
         if not self._requests or load.preparing or load.discarding > self._max_concurrent:
-            return Pick()
+            return NOTHING
         first = self._requests[0]
         if load.pending >= self._max_concurrent:
-            return Pick(start=self._requests.pop(0)) if first.forced else Pick()
+            return (self._requests.pop(0), None, 0) if first.forced else NOTHING
         pause_left = self._pause_left(load) if first.periodic and not first.forced else 0
         if pause_left > 0:
-            return Pick(refused=self._requests.pop(0), pause_left=pause_left)
-        return Pick(start=self._requests.pop(0))
+            return None, self._requests.pop(0), pause_left
+        return self._requests.pop(0), None, 0
 
     @property
     def has_periodic(self) -> bool:

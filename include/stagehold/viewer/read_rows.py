@@ -44,17 +44,6 @@ class Rows:
     more: bool = False
 
 
-@dataclass(frozen=True)
-class StateQuestion:
-    """Which rows of a state are asked for. ``keys`` are the key columns' values as text, joined by a comma; none of
-    them means every key.
-    """
-
-    state: StateShape
-    partition: int | None = None
-    keys: tuple[str, ...] = ()
-
-
 def rows_of_statement(opened: OpenedCheckpoint, text: str, limit: int | None, tell: Tell) -> Rows:
     """The answer to one SELECT over the views of the checkpoint; see `answer`."""
     return answer(text, view_names(opened), partial(views_of, opened), limit, tell)
@@ -77,33 +66,40 @@ def answer(
     shown = [str(View(*name, "", ())) for name in names]
     try:
         with closed_database() as connection:
-            statement = parse_statement(text, connection)
-        with database_over(views(_named(statement, names)), tell) as connection:
-            return fetched(connection.execute(statement.text), limit)
+            reads, lists = parse_statement(text, connection)
+        with database_over(views(_named(reads, names, lists=lists)), tell) as connection:
+            return fetched(connection.execute(text), limit)
     except duckdb.Error as error:
         raise QueryRefused(str(error), shown) from error
 
 
 def rows_of_state(
-    opened: OpenedCheckpoint, stage: OpenedStage, question: StateQuestion, limit: int | None, tell: Tell
+    opened: OpenedCheckpoint,
+    stage: OpenedStage,
+    state: StateShape,
+    limit: int | None,
+    tell: Tell,
+    *,
+    partition: int | None = None,
+    keys: tuple[str, ...] = (),
 ) -> Rows:
     """Keyed state in the order of its groups, a list in its own, each row with the partition that holds it.
 
+    :param keys: the key columns' values as text, joined by a comma; none of them means every key.
     :raises InvalidArgument: keys are asked for of a list.
     :raises PartitionDataMissing: files of the state are gone.
     """
-    state = question.state
-    if question.keys and state.kind.is_list:
-        raise InvalidArgument("--keys", " ".join(question.keys), f"none, since {state.name} is a list")
+    if keys and state.kind.is_list:
+        raise InvalidArgument("--keys", " ".join(keys), f"none, since {state.name} is a list")
     (view,) = views_of(opened, [(stage.name, state.name)])
     if not view.files:
         return Rows((), (), ())
-    conditions = (_of_partition(question.partition), _of_keys(state.key, question.keys))
+    conditions = (_of_partition(partition), _of_keys(state.key, keys))
     where = " AND ".join(condition for condition in conditions if condition) or "true"
     order = (STATE_GROUP, *state.key) if state.kind is StateKind.KEYED else (PARTITION, STATE_POSITION)
     query = f"SELECT * FROM {view} WHERE {where} ORDER BY {', '.join(map(identifier, order))}"
     with database_over([view], tell) as connection:
-        return fetched(connection.execute(query, list(question.keys)), limit)
+        return fetched(connection.execute(query, list(keys)), limit)
 
 
 def fetched(answer: DuckDBPyConnection, limit: int | None) -> Rows:
@@ -143,10 +139,12 @@ def shown(value: Any) -> str:
     return simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False)
 
 
-def _named(statement: Statement, names: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Views that it reads; all of them if it asks which there are."""
-    named = [name for name in names if (name[0].lower(), name[1].lower()) in statement.reads]
-    return list(names) if statement.lists and not named else named
+def _named(
+    reads: Collection[tuple[str, str]], names: Collection[tuple[str, str]], *, lists: bool
+) -> list[tuple[str, str]]:
+    """Views that a statement reads; all of them if it asks which there are."""
+    named = [name for name in names if (name[0].lower(), name[1].lower()) in reads]
+    return list(names) if lists and not named else named
 
 
 def _of_partition(partition: int | None) -> str:
@@ -158,19 +156,10 @@ def _of_keys(key: Sequence[str], wanted: Sequence[str]) -> str:
     return f"concat_ws('{KEY_SEPARATOR}', {columns}) IN ({', '.join('?' * len(wanted))})" if wanted else ""
 
 
-@dataclass(frozen=True)
-class Statement:
-    """A SELECT statement. ``reads`` are the tables, by schema and name in lower case, among them names that it gives
-    itself. ``lists`` says that it asks which views there are, or about one.
-    """
+def parse_statement(text: str, connection: DuckDBPyConnection) -> tuple[frozenset[tuple[str, str]], bool]:
+    """The tables that a SELECT reads, by schema and name in lower case, among them names that it gives itself; and
+    whether it asks which views there are, or about one.
 
-    text: str
-    reads: frozenset[tuple[str, str]]
-    lists: bool
-
-
-def parse_statement(text: str, connection: DuckDBPyConnection) -> Statement:
-    """
     :raises QueryRefused: it is not exactly one SELECT that only reads tables.
     """
     (answer,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
@@ -186,7 +175,7 @@ def parse_statement(text: str, connection: DuckDBPyConnection) -> Statement:
         for node in nodes
         if node["type"] == "BASE_TABLE"
     )
-    return Statement(text, reads, any(node["type"] == "SHOW_REF" for node in nodes))
+    return reads, any(node["type"] == "SHOW_REF" for node in nodes)
 
 
 def _refuse_other_than_reading(nodes: list[dict[str, Any]]) -> None:

@@ -22,12 +22,7 @@ A, B = "a", "b"  # schemas of the two checkpoints
 FIRST = 20
 
 
-@dataclass(frozen=True)
-class DifferingRows:
-    """``examples`` are the first of them."""
-
-    count: int
-    examples: Rows
+DifferingRows = tuple[int, Rows]  # how many there are, and the first of them
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ def _as_multisets(a: str, b: str, columns: Sequence[str]) -> list[str]:
 
 def _difference(query: str, connection: DuckDBPyConnection) -> DifferingRows:
     ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
-    return DifferingRows(count, fetched(connection.execute(f"{query} ORDER BY ALL LIMIT {FIRST}"), None))
+    return count, fetched(connection.execute(f"{query} ORDER BY ALL LIMIT {FIRST}"), None)
 
 
 def _list(columns: Sequence[str]) -> str:

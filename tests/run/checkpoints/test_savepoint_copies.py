@@ -48,12 +48,12 @@ def elsewhere(tmp_path):
 def test_it_is_all_there_in_another_lake(nights, place, elsewhere):
     out = export_savepoint(NAME, place, nights.settings, silent)
     shutil.rmtree(nights.settings.home)
-    back = import_savepoint(place, None, elsewhere, silent)
-    assert (back.files, back.bytes) == (out.files, out.bytes)
+    savepoint, *amount = import_savepoint(place, None, elsewhere, silent)
+    assert amount == [*out[1:]]
     savepoints = Savepoints(elsewhere.lake_uri)
-    assert savepoints.all() == (back.savepoint,)
-    assert (back.savepoint.created_by, back.savepoint.root) == ("ann", f"savepoints/{NAME}")
-    checkpoint = savepoints.stored(back.savepoint).read_checkpoint(back.savepoint.number)
+    assert savepoints.all() == (savepoint,)
+    assert (savepoint.created_by, savepoint.root) == ("ann", f"savepoints/{NAME}")
+    checkpoint = savepoints.stored(savepoint).read_checkpoint(savepoint.number)
     assert [stage.shape.name for stage in checkpoint.stages] == list(STAGES)
     for stage in checkpoint.stages:
         assert len(stage.partitions) == PARTITIONS
@@ -87,7 +87,7 @@ def test_an_imported_one_may_be_exported_again_and_named_anew(nights, tmp_path, 
     export_savepoint(NAME, first, nights.settings, silent)
     import_savepoint(first, "theirs", elsewhere, silent)
     export_savepoint("theirs", second, elsewhere, silent)
-    again = import_savepoint(second, None, nights.settings, silent).savepoint
+    again, *_ = import_savepoint(second, None, nights.settings, silent)
     assert again.name == "theirs"
     checkpoint = Savepoints(nights.settings.lake_uri).stored(again).read_checkpoint(again.number)
     assert all(
@@ -98,7 +98,7 @@ def test_an_imported_one_may_be_exported_again_and_named_anew(nights, tmp_path, 
 def test_disposing_of_an_imported_one_deletes_its_copy_alone(nights, tmp_path):
     place = str(tmp_path / "exported")
     export_savepoint(NAME, place, nights.settings, silent)
-    copy = import_savepoint(place, "copy", nights.settings, silent).savepoint
+    copy, *_ = import_savepoint(place, "copy", nights.settings, silent)
     dispose_of(copy, nights.workplace)
     assert not Path(nights.settings.lake_uri, "savepoints", "copy").exists()
     assert [one.name for one in Savepoints(nights.settings.lake_uri).all()] == [NAME]

@@ -167,7 +167,7 @@ def test_a_savepoint_of_another_lake_is_taken_over(nights, tmp_path):
     save(nights)
     export_savepoint(NAME, str(tmp_path / "exported"), nights.settings, print)
     there = Nights(tmp_path / "there")
-    back = import_savepoint(str(tmp_path / "exported"), None, there.settings, print).savepoint
+    back = import_savepoint(str(tmp_path / "exported"), None, there.settings, print)[0]
     there.run(DAY, "taken", snapshot=address(there, back))
     assert there.published(DAY) == there.expected
     tables = {record.table for stage in STAGES for record in there.records(DAY, stage)}

@@ -132,15 +132,16 @@ def _show(opened: OpenedCheckpoint, wish: Wish) -> None:
 
 def _show_state(opened: OpenedCheckpoint, wish: Wish, name: str) -> None:
     from stagehold.cli.checkpoints.printing import print_rows
-    from stagehold.viewer.read_rows import StateQuestion, rows_of_state
+    from stagehold.viewer.read_rows import rows_of_state
 
     keeping = {stage.name: stage for stage in opened.stages if name in {state.name for state in stage.manifest.states}}
     stage = opened.stage(wish.stage) if wish.stage is not None else _one_of(keeping, name)
     states = {state.name: state for state in stage.manifest.states}
     if name not in states:
         raise UnknownName(f"state of {stage.name}", name, tuple(states))
-    question = StateQuestion(states[name], wish.partition, wish.keys)
-    print_rows(rows_of_state(opened, stage, question, wish.limit, print_progress), f"{stage.name} {name}", wish.as_json)
+    state, limit, partition, keys = states[name], wish.limit, wish.partition, wish.keys
+    rows = rows_of_state(opened, stage, state, limit, print_progress, partition=partition, keys=keys)
+    print_rows(rows, f"{stage.name} {name}", wish.as_json)
 
 
 def _show_answer(opened: OpenedCheckpoint, sql: str, wish: Wish) -> None:

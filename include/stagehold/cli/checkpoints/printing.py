@@ -292,10 +292,10 @@ def _print_row_diff(rows: RowDiff) -> None:
 
 
 def _print_difference(words: str, difference: DifferingRows) -> None:
-    typer.echo(f"{difference.count:,} rows {words}")
-    if difference.count:
-        examples = [[shown(value) for value in row] for row in difference.examples.rows]
-        print_table("", difference.examples.columns, examples)
+    count, examples = difference
+    typer.echo(f"{count:,} rows {words}")
+    if count:
+        print_table("", examples.columns, [[shown(value) for value in row] for row in examples.rows])
 
 
 def _row_diff_document(rows: RowDiff | None) -> dict[str, Any] | None:
@@ -303,7 +303,7 @@ def _row_diff_document(rows: RowDiff | None) -> dict[str, Any] | None:
         return None
     parts = {"removed": rows.removed, "added": rows.added, "changed": rows.changed}
     counted = {
-        name: None if part is None else {"count": part.count, "first": rows_document(part.examples)["rows"]}
+        name: None if part is None else {"count": part[0], "first": rows_document(part[1])["rows"]}
         for name, part in parts.items()
     }
     return {"key": rows.key, "only_in_a": rows.only_in_a, "only_in_b": rows.only_in_b, **counted}

@@ -167,16 +167,17 @@ def import_(source: Target, name: OtherName = None, as_json: AsJson = False) -> 
     from stagehold.run.checkpoints.savepoint_copies import import_savepoint
 
     moved = import_savepoint(source, name, load_settings(), print_progress)
-    _tell(f"savepoint {moved.savepoint.name} is in this lake", moved, as_json=as_json)
+    _tell(f"savepoint {moved[0].name} is in this lake", moved, as_json=as_json)
 
 
 def _tell(text: str, moved: Moved, *, as_json: bool) -> None:
     from rich.filesize import decimal
 
+    savepoint, files, size = moved
     if as_json:
-        print_document({"savepoint": asdict(moved.savepoint), "files": moved.files, "bytes": moved.bytes})
+        print_document({"savepoint": asdict(savepoint), "files": files, "bytes": size})
     else:
-        typer.echo(f"{text}: {moved.files} files, {decimal(moved.bytes)}")
+        typer.echo(f"{text}: {files} files, {decimal(size)}")
 
 
 def _run(run_id: str | None, place: Workplace) -> Run:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from itertools import groupby
 
@@ -39,13 +39,9 @@ FORMAT, VERSION = "stagehold-export", 1
 NEXT_REPORT = 2.0  # seconds until the next report of how far the copying is
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A savepoint that was copied, or was there already, with the number and size of its files."""
-
-    savepoint: Savepoint
-    files: int
-    bytes: int
+# A savepoint that was copied, or was there already, with the number and size of its files.
+Moved = tuple[Savepoint, int, int]
+_Listed = tuple[int, str]  # bytes and SHA-256 of a file
 
 
 def export_savepoint(name: str, target: str, settings: Settings, progress: Progress) -> Moved:
@@ -60,14 +56,14 @@ def export_savepoint(name: str, target: str, settings: Settings, progress: Progr
     told = _Told(len(sizes), progress)
     paths = {path: path for path in sizes}
     sums = copy_files(files_at(lake), files_at(target), paths, told)
-    copied = {path: _Listed(sizes[path], sums[path]) for path in sums}
+    copied = {path: (sizes[path], sums[path]) for path in sums}
     listed = {**copied, **_made(positions, target)}
     listing = {"format": FORMAT, "version": VERSION, "savepoint": {**asdict(savepoint), "root": ""}}
-    files = {path: asdict(listed[path]) for path in sorted(listed)}
+    files = {path: {"bytes": size, "sha256": sha256} for path, (size, sha256) in sorted(listed.items())}
     text = json.dumps({**listing, "files": files}, indent=1, default=datetime.isoformat).encode()
     if not files_at(target).create(LISTING, text) and files_at(target).read(LISTING) != text:
         raise CopyRefused(f"{target}/{LISTING}")
-    return Moved(savepoint, len(listed), sum(file.bytes for file in listed.values()))
+    return savepoint, len(listed), sum(size for size, _ in listed.values())
 
 
 def import_savepoint(source: str, name: str | None, settings: Settings, progress: Progress) -> Moved:
@@ -88,20 +84,14 @@ def import_savepoint(source: str, name: str | None, settings: Settings, progress
         sums = copy_files(files_at(source), target, {path: path for path in listed}, _Told(len(listed), progress))
     except FileNotFoundError as error:
         raise ExportUnusable(source, f"{error.filename or error} is missing") from error
-    other = [path for path, sha256 in sums.items() if sha256 != listed[path].sha256]
+    other = [path for path, sha256 in sums.items() if sha256 != listed[path][1]]
     if other:
         target.remove(other)
         raise ExportUnusable(source, f"{other[0]} has another content than when it was exported")
     savepoints.stored(savepoint).read_checkpoint(savepoint.number)
     if not savepoints.create(savepoint):
         raise SavepointTaken(named, "made just now")
-    return Moved(savepoint, len(listed), sum(file.bytes for file in listed.values()))
-
-
-@dataclass(frozen=True)
-class _Listed:
-    bytes: int
-    sha256: str
+    return savepoint, len(listed), sum(size for size, _ in listed.values())
 
 
 def _read(source: str) -> tuple[Savepoint, Mapping[str, _Listed]]:
@@ -111,7 +101,7 @@ def _read(source: str) -> tuple[Savepoint, Mapping[str, _Listed]]:
             raise ValueError(f"its format is not {FORMAT} {VERSION}")
         said = facts["savepoint"]
         savepoint = Savepoint(**{**said, "created_at": datetime.fromisoformat(said["created_at"])})
-        return savepoint, {path: _Listed(**entry) for path, entry in facts["files"].items()}
+        return savepoint, {path: (entry["bytes"], entry["sha256"]) for path, entry in facts["files"].items()}
     except FileNotFoundError as error:
         raise ExportUnusable(source, f"it has no {LISTING}, which is made last") from error
     except (ValueError, LookupError, TypeError) as error:
@@ -127,7 +117,7 @@ def _made(content: Mapping[str, bytes], target: str) -> Mapping[str, _Listed]:
     for path, text in content.items():
         if not files.create(path, text) and files.read(path) != text:
             raise CopyRefused(path)
-    return {path: _Listed(len(text), hashlib.sha256(text).hexdigest()) for path, text in content.items()}
+    return {path: (len(text), hashlib.sha256(text).hexdigest()) for path, text in content.items()}
 
 
 def _contents(savepoint: Savepoint, lake_uri: str) -> tuple[str, Mapping[str, int], Mapping[str, bytes]]:

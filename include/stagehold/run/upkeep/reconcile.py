@@ -52,22 +52,61 @@ class StageTable:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """``gone`` are partitions whose recorded files are not there as they were recorded; ``epochs`` are by lease.
-    ``of_production`` are records of a sandbox that name tables of production.
+class Comparison:
+    """What a ledger and a lake know, taken one after the other: the ledger first, since the lake never knows less.
+
+    ``epochs_known`` to the ledger and ``epochs`` of the lake are by lease. ``gone`` are partitions whose recorded files
+    are not there as they were recorded. ``of_production`` are records of a sandbox that name tables of production.
     """
 
-    knowledge: LakeKnowledge
+    known: tuple[Fact, ...]
+    epochs_known: Mapping[str, int]
+    lake: LakeKnowledge
     torn: tuple[TornFile, ...]
     gone: tuple[PartitionRecord, ...]
     epochs: Mapping[str, int]
-    of_production: frozenset[PartitionRecord] = frozenset()
+    of_production: frozenset[PartitionRecord]
+
+    @cached_property
+    def adopted(self) -> tuple[Fact, ...]:
+        return adopted_facts((*self.known, *self.lake.told), self.lake)
+
+    @cached_property
+    def unchronicled(self) -> tuple[Fact, ...]:
+        return missing_in_chronicle(self.known, self.lake.told)
+
+    def _own(self, facts: Iterable[Fact]) -> Iterator[Fact]:
+        """Facts without the records whose commits are production's."""
+        return (fact for fact in facts if not (isinstance(fact, PartitionRecord) and fact in self.of_production))
+
+    @cached_property
+    def epochs_behind(self) -> Mapping[str, int]:
+        return {lease: epoch for lease, epoch in self.epochs.items() if epoch > self.epochs_known.get(lease, 0)}
+
+    def disagreements(self) -> Iterator[Disagreement]:
+        """Everything that differs, in the order in which it matters."""
+        lake, facts = self.lake, (*self.known, *self.lake.told)
+        runs = {fact.run_id: fact for fact in facts if isinstance(fact, Run)}
+        for difference, differing in (
+            (Difference.ROW_MISSING, missing_rows(self.known, lake.told)),
+            (Difference.COMMIT_UNRECORDED, self.adopted),
+            (Difference.NOT_CHRONICLED, self.unchronicled),
+            (Difference.ROW_UNCOMMITTED, uncommitted(self._own(facts), lake.published)),
+            (Difference.DATA_CHANGED, self.gone),
+        ):
+            yield from disagreements(difference, differing, runs)
+        if self.epochs_behind:
+            yield Disagreement(Difference.EPOCH_BEHIND, None, None, "leases", len(self.epochs_behind))
+        for torn in self.torn:
+            yield Disagreement(Difference.TORN, None, None, torn.path, 1, detail=torn.problem)
 
 
-def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], settings: Settings) -> Evidence:
-    """Everything that the lake knows of ``pipelines``, and of others what chronicle and ledger name. What a sandbox
-    reads of production's tables says nothing of what happened in the sandbox, so their logs are not looked at.
+def compare(ledger: Ledger, pipelines: Iterable[Pipeline], settings: Settings) -> Comparison:
+    """All that the ledger knows; and everything that the lake knows of ``pipelines``, and of others what chronicle and
+    ledger name. What a sandbox reads of production's tables says nothing of what happened in the sandbox, so their logs
+    are not looked at.
     """
+    known, epochs_known = ledger.facts.all(), ledger.facts.epochs()
     lake_uri = settings.lake_uri
     pipelines, (told, torn) = tuple(pipelines), read_chronicle(lake_uri)
     facts = (*known, *told)
@@ -82,7 +121,8 @@ def gather(known: Iterable[Fact], pipelines: Iterable[Pipeline], settings: Setti
     for lease, epoch in (*_epochs_of_attempts(facts), *_epochs_of_logs(pipelines, tables)):
         epochs[lease] = max(epoch, epochs.get(lease, 0))
     said = tuple(verdicts_beside(unrecorded(facts, published)))
-    return Evidence(LakeKnowledge(told, published, said), torn, tuple(_gone(newest)), epochs, foreign)
+    lake = LakeKnowledge(told, published, said)
+    return Comparison(known, epochs_known, lake, torn, tuple(_gone(newest)), epochs, foreign)
 
 
 def _declared(pipelines: Iterable[Pipeline], lake_uri: str) -> Iterator[StageTable]:
@@ -158,50 +198,6 @@ def _epochs_of_logs(pipelines: Iterable[Pipeline], tables: Iterable[StageTable])
                 yield region_lease(table.pipeline, cell.removeprefix(table.prefix), region), epoch_of(version)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What a ledger and a lake know, taken one after the other: the ledger first, since the lake never knows less."""
-
-    known: tuple[Fact, ...]
-    epochs: Mapping[str, int]
-    evidence: Evidence
-
-    @cached_property
-    def adopted(self) -> tuple[Fact, ...]:
-        lake = self.evidence.knowledge
-        return adopted_facts((*self.known, *lake.told), lake)
-
-    @cached_property
-    def unchronicled(self) -> tuple[Fact, ...]:
-        return missing_in_chronicle(self.known, self.evidence.knowledge.told)
-
-    def _own(self, facts: Iterable[Fact]) -> Iterator[Fact]:
-        """Facts without the records whose commits are production's."""
-        foreign = self.evidence.of_production
-        return (fact for fact in facts if not (isinstance(fact, PartitionRecord) and fact in foreign))
-
-    @cached_property
-    def epochs_behind(self) -> Mapping[str, int]:
-        return {lease: epoch for lease, epoch in self.evidence.epochs.items() if epoch > self.epochs.get(lease, 0)}
-
-    def disagreements(self) -> Iterator[Disagreement]:
-        """Everything that differs, in the order in which it matters."""
-        lake, facts = self.evidence.knowledge, (*self.known, *self.evidence.knowledge.told)
-        runs = {fact.run_id: fact for fact in facts if isinstance(fact, Run)}
-        for difference, differing in (
-            (Difference.ROW_MISSING, missing_rows(self.known, lake.told)),
-            (Difference.COMMIT_UNRECORDED, self.adopted),
-            (Difference.NOT_CHRONICLED, self.unchronicled),
-            (Difference.ROW_UNCOMMITTED, uncommitted(self._own(facts), lake.published)),
-            (Difference.DATA_CHANGED, self.evidence.gone),
-        ):
-            yield from disagreements(difference, differing, runs)
-        if self.epochs_behind:
-            yield Disagreement(Difference.EPOCH_BEHIND, None, None, "leases", len(self.epochs_behind))
-        for torn in self.evidence.torn:
-            yield Disagreement(Difference.TORN, None, None, torn.path, 1, detail=torn.problem)
-
-
 def reconcile(pipelines: Iterable[Pipeline], settings: Settings, *, dry_run: bool) -> Sequence[Disagreement]:
     """Bring the ledger up to what the lake knows, and the chronicle up to what the ledger knows.
 
@@ -216,11 +212,10 @@ def reconcile_ledger(
     ledger: Ledger, pipelines: Iterable[Pipeline], settings: Settings, *, dry_run: bool
 ) -> Sequence[Disagreement]:
     """`reconcile`, with a ledger that is open."""
-    known, epochs = ledger.facts.all(), ledger.facts.epochs()
-    compared = Comparison(known, epochs, gather(known, pipelines, settings))
+    compared = compare(ledger, pipelines, settings)
     if not dry_run:
         _chronicle((*compared.unchronicled, *compared.adopted), settings.lake_uri)
-        ledger.facts.mend(lambda facts: missing_in_ledger(facts, compared.evidence.knowledge))
+        ledger.facts.mend(lambda facts: missing_in_ledger(facts, compared.lake))
         ledger.facts.raise_epochs(compared.epochs_behind)
     return tuple(compared.disagreements())
 
