@@ -9,7 +9,6 @@ from tests.plan.resume.situations import PUBLISHED, stage
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
-from stagehold.plan.determinism.verification import Mismatch
 from stagehold.plan.scrub import (
     Condition,
     Sample,
@@ -135,9 +134,9 @@ def test_what_is_known_before_any_content_is_read(given, found, compared):
 
 
 def test_a_mismatch_says_what_differs_and_why_it_is_not_marked():
-    told = mismatch_found(Mismatch(record(0), "a-1"), marked=True)
+    told = mismatch_found((record(0), "a-1"), marked=True)
     assert (told.differs, told.marked) == ("its fingerprint is a-1, and fingerprint of 0 on record", True)
-    told = mismatch_found(Mismatch(record(0), None), marked=False, why_not="not marked: busy")
+    told = mismatch_found((record(0), None), marked=False, why_not="not marked: busy")
     assert (told.differs, told.marked) == ("it cannot be read; not marked: busy", False)
 
 
@@ -152,7 +151,7 @@ def test_what_is_open_is_healed_but_not_where_somebody_works():
     assert left_alone([*found, busy]) == {("p", "1"): "bob works on c"}
     assert left_alone([busy]) == {}
     assert to_heal([*found, busy]) == {("p", "2"): {"a": frozenset({3})}}
-    assert found_in([*found, busy]).draw(one.cell, one.records) == (one.records[0], one.records[2])
+    assert found_in([*found, busy])(one.cell, one.records) == (one.records[0], one.records[2])
 
 
 def test_healed_is_what_was_looked_at_again_and_is_sound():

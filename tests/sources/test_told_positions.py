@@ -14,9 +14,9 @@ from stagehold.errors import PositionTaken
 from stagehold.ledger import Ledger
 from stagehold.model.records import Cell, TakenPosition
 from stagehold.model.source_position import FilesRead, SourceFile
-from stagehold.sources.attempt_sources import Listing, RestoredPosition, Sources
+from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.sources.source_files import find_files
-from stagehold.sources.taken_positions import PublishedPosition, told_positions
+from stagehold.sources.taken_positions import told_positions
 
 PIPELINE, STAGE = "orders", "events"
 
@@ -121,7 +121,7 @@ def test_an_interval_reads_in_a_sandbox_what_it_reads_in_production(ledger, own,
 def test_what_another_interval_of_production_has_taken_is_not_restored(ledger, own, lake):
     first = arrive(lake, "1")
     ledger.positions.take(Cell(PIPELINE, STAGE, "monday"), "r", lambda _: first)
-    attempt = sources(own, lake, "tuesday", restored={STAGE: RestoredPosition(first)})
+    attempt = sources(own, lake, "tuesday", restored={STAGE: (first, {})})
     attempt.take_back(EVENTS)
     with pytest.raises(PositionTaken, match="monday"):
         attempt.settle(EVENTS, Listing.OF_RUN)
@@ -130,7 +130,7 @@ def test_what_another_interval_of_production_has_taken_is_not_restored(ledger, o
 def restored_elsewhere(own: Ledger, lake: str) -> tuple[list[FilesRead], Sources]:
     """Tuesday of another lake, where Monday had taken a file as well; both files lie here, and a newer one."""
     taken = [arrive(lake, name) for name in ("1", "2", "3")]
-    restored = RestoredPosition(taken[1], {"monday": PublishedPosition("theirs", taken[0])})
+    restored = (taken[1], {"monday": ("theirs", taken[0])})
     attempt = Sources(
         PIPELINE, "tuesday", "back", lake, own, stored_with={STAGE: (EVENTS,)}, restored={STAGE: restored}
     )

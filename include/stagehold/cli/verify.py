@@ -15,7 +15,7 @@ from stagehold.errors import InvalidArgument, InvalidSpec
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.plan.scrub import Sample, ScrubFinding, StageScrub
+    from stagehold.plan.scrub import Draw, ScrubFinding, StageScrub
     from stagehold.spec.pipeline import Pipeline
 
 COLUMNS = ("pipeline", "interval", "stage", "checked", "damaged", "missing", "skipped", "table")
@@ -73,13 +73,13 @@ def verify(
         raise typer.Exit(1)
 
 
-def _sample(text: str) -> Sample:
+def _sample(text: str) -> Draw:
     from stagehold.plan.scrub import SAMPLE_ALLOWED, Sample
 
     found = Sample.read(text, seed=uuid4().hex)
     if found is None:
         raise InvalidArgument("--sample", text, SAMPLE_ALLOWED)
-    return found
+    return found.draw
 
 
 def _pipelines(name: str | None, settings: Settings) -> tuple[list[Pipeline], list[InvalidSpec]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import ceil
@@ -52,14 +52,14 @@ class Sample:
         return tuple(records[place] for place in sorted(chosen))
 
 
-@dataclass(frozen=True)
-class ChosenPartitions:
-    """Partitions that a scrub has findings about, to look at them again."""
+Draw = Callable[[Cell, Sequence[PartitionRecord]], tuple[PartitionRecord, ...]]  # chooses partitions of a stage
 
-    wanted: Mapping[Cell, frozenset[int]]
 
-    def draw(self, cell: Cell, records: Sequence[PartitionRecord]) -> tuple[PartitionRecord, ...]:
-        return tuple(record for record in records if record.partition in self.wanted.get(cell, frozenset()))
+def only(wanted: Mapping[Cell, frozenset[int]]) -> Draw:
+    """Chooses partitions that a scrub has findings about, to look at them again."""
+    return lambda cell, records: tuple(
+        record for record in records if record.partition in wanted.get(cell, frozenset())
+    )
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,10 @@ def to_compare(target: ScrubTarget) -> tuple[PartitionRecord, ...]:
 
 def mismatch_found(found: Mismatch, *, marked: bool, why_not: str = "") -> ScrubFinding:
     """The finding about a mismatch; ``why_not`` says why it could not be put on record."""
-    measured, recorded = found.measured, found.record.fingerprint
-    differs = "it cannot be read" if measured is None else f"its fingerprint is {measured}, and {recorded} on record"
-    return ScrubFinding(found.record, Condition.DAMAGED, f"{differs}; {why_not}" if why_not else differs, marked=marked)
+    record, measured = found
+    other = f"its fingerprint is {measured}, and {record.fingerprint} on record"
+    differs = "it cannot be read" if measured is None else other
+    return ScrubFinding(record, Condition.DAMAGED, f"{differs}; {why_not}" if why_not else differs, marked=marked)
 
 
 def overtaken(record: PartitionRecord) -> ScrubFinding:
@@ -164,8 +165,8 @@ def left_alone(results: Sequence[StageScrub]) -> Mapping[Place, str]:
     return {place: f"{target.busy} works on {target.region}" for place, target in targets.items() if place in wanted}
 
 
-def found_in(results: Iterable[StageScrub]) -> ChosenPartitions:
-    return ChosenPartitions({result.target.cell: _partitions(result.open) for result in results if result.open})
+def found_in(results: Iterable[StageScrub]) -> Draw:
+    return only({result.target.cell: _partitions(result.open) for result in results if result.open})
 
 
 def after_healing(before: Iterable[StageScrub], again: Iterable[StageScrub]) -> tuple[StageScrub, ...]:

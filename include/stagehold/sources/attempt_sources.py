@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
@@ -42,14 +41,9 @@ class Listing(Enum):
     OF_INTERVAL = "of the interval"  # the last one, since the partitions that are there were made from it
 
 
-@dataclass(frozen=True)
-class RestoredPosition:
-    """What the interval of a snapshot had taken of a source, and what ``others`` had, by interval, if it comes from
-    another lake: the rows of theirs that it builds on are not to be read again.
-    """
-
-    position: Position
-    others: Mapping[str, PublishedPosition] = field(default_factory=dict)
+# What the interval of a snapshot had taken of a source, and what others had, by interval, if it comes from another
+# lake: the rows of theirs that it builds on are not to be read again.
+RestoredPosition = tuple[Position, Mapping[str, PublishedPosition]]
 
 
 class Sources:
@@ -147,9 +141,9 @@ class Sources:
         unrecorded = self._unrecorded(stage, self.ledger.positions.taken(self.pipeline, stage.id))
         if unrecorded:
             with self.ledger.together():
-                for interval, published in unrecorded.items():
+                for interval, (run_id, position) in unrecorded.items():
                     cell = Cell(self.pipeline, stage.id, interval)
-                    self.ledger.positions.take_back(cell, published.run_id, published.position)
+                    self.ledger.positions.take_back(cell, run_id, position)
         return tuple(unrecorded)
 
     def taken_of(self, stage: Stage) -> SourcePosition:
@@ -180,13 +174,13 @@ class Sources:
             return
         cell, positions = self._cell(stage), self.ledger.positions
         with self.ledger.together():
-            positions.take_again(cell, self.run_id, partial(_free, stage, restored.position))
-            for interval, told in self._others(restored):
+            positions.take_again(cell, self.run_id, partial(_free, stage, restored[0]))
+            for interval, (run_id, position) in self._others(restored):
                 other = Cell(self.pipeline, stage.id, interval)
-                positions.take(other, told.run_id, partial(_free, stage, told.position))
+                positions.take(other, run_id, partial(_free, stage, position))
 
     def _others(self, restored: RestoredPosition) -> Iterator[tuple[str, PublishedPosition]]:
-        return ((interval, told) for interval, told in restored.others.items() if interval != self.interval)
+        return ((interval, told) for interval, told in restored[1].items() if interval != self.interval)
 
     def _take(self, stage: Stage, contents: SourceContents, listing: Listing) -> Position:
         cell, positions = self._cell(stage), self.ledger.positions
@@ -244,7 +238,7 @@ class Sources:
         contents = self._contents(stage, source)
         taken = self._counting(stage, source)
         taken = {
-            **{interval: published.position for interval, published in self._unrecorded(stage, taken).items()},
+            **{interval: position for interval, (_, position) in self._unrecorded(stage, taken).items()},
             **taken,
         }
         if restored := self.restored.get(stage.name):
@@ -298,10 +292,10 @@ class Sources:
 
     def _found_restored(self, stage: Stage, restored: RestoredPosition, taken: Mapping[str, Position]) -> Position:
         known = {interval: position for interval, position in taken.items() if interval != self.interval}
-        found = _free(stage, restored.position, known)
-        for interval, told in self._others(restored):
+        found = _free(stage, restored[0], known)
+        for interval, (_, position) in self._others(restored):
             if interval not in known:
-                _free(stage, told.position, {self.interval: found, **known})
+                _free(stage, position, {self.interval: found, **known})
         return found
 
     def _unrecorded(self, stage: Stage, taken: Mapping[str, Position]) -> Mapping[str, PublishedPosition]:

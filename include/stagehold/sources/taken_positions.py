@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.chronicle.chronicle import facts_told
@@ -28,13 +27,8 @@ from stagehold.model.source_position import Position
 from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Stage
 
-
-@dataclass(frozen=True)
-class PublishedPosition:
-    """What an interval took of a source, as the run that published rows of it said."""
-
-    run_id: str
-    position: Position
+# What an interval took of a source, and the run that published rows of it, which said so.
+PublishedPosition = tuple[str, Position]
 
 
 def unknown_positions(
@@ -88,7 +82,7 @@ def _positions_in_log(uri: str, prefix: str, source: Stage) -> Iterator[tuple[st
 
 
 def _of_source(commit: WaveCommit, source: Stage) -> Iterator[PublishedPosition]:
-    return (PublishedPosition(commit.run_id, taken.position) for taken in commit.positions if taken.stage == source.id)
+    return ((commit.run_id, taken.position) for taken in commit.positions if taken.stage == source.id)
 
 
 def _intervals_with_rows(uri: str) -> set[str]:
@@ -109,7 +103,7 @@ def told_positions(
     published.
     """
     taken = positions_taken(lake_uri, pipeline, {stage_id}, until)
-    return {position.cell.interval: PublishedPosition(position.run_id, position.position) for position in taken}
+    return {position.cell.interval: (position.run_id, position.position) for position in taken}
 
 
 def positions_taken(

@@ -26,7 +26,7 @@ from tests.plan.resume.situations import (
 
 from stagehold.model.records import StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.resume.decisions import EndedWaiver
 from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan
@@ -168,7 +168,7 @@ def test_a_word_for_all_of_a_stage_ends():
     content = content_of(records)
     verdict = StageVerdict(first.cell, content, "w", "a1", first.recorded_at,
                            ("unique",), "unique: got 2")  # fmt: skip
-    done = with_facts(done, verdicts={"clean": ContentVerdicts((verdict,))})
+    done = with_facts(done, verdicts={"clean": (verdict,)})
     assert " ".join(words(resume_plan(waived(done, "clean", -1, "unique", fingerprint=content))).values()) == "rr rr r"
     ended = word_ended(done, "clean", -1, "unique", fingerprint=content)
     plan = resume_plan(ended)

@@ -20,7 +20,7 @@ from tests.plan.resume.situations import (
 
 from stagehold.model.records import WHOLE, Cell, StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import content_of
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
@@ -41,8 +41,8 @@ def judged(situation: Situation, *refused: str, by: str = "whole") -> Situation:
     verdict = StageVerdict(
         cell, content, by, "a1", NOW, refused, "; ".join(f"{decision}: got 2" for decision in refused) or None
     )
-    known = situation.of("clean").words.verdicts.verdicts
-    return with_facts(situation, verdicts={"clean": ContentVerdicts((*known, verdict))})
+    known = situation.of("clean").words.verdicts
+    return with_facts(situation, verdicts={"clean": (*known, verdict)})
 
 
 def whole(situation: Situation) -> Situation:
@@ -104,8 +104,8 @@ def test_what_is_refused_says_why_and_what_was_waived_says_who():
 
 
 def test_a_word_for_all_is_about_the_content_of_all():
-    (verdict,) = REFUSED.of("clean").words.verdicts.verdicts
+    (verdict,) = REFUSED.of("clean").words.verdicts
     data = refused_data(records_of(HELD, "clean"), verdict)
     (word,) = wished(WaiverWish(None, None, "ann", "known"), "clean", data, NOW)
     assert (word.partition, word.fingerprint, word.expectation) == (WHOLE, verdict.fingerprint, UNIQUE)
-    assert refused_data(records_of(HELD, "clean"), judged(HELD).of("clean").words.verdicts.verdicts[0]) == ()
+    assert refused_data(records_of(HELD, "clean"), judged(HELD).of("clean").words.verdicts[0]) == ()

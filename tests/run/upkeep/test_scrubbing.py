@@ -26,7 +26,7 @@ from stagehold.spec.loading.loader import find_pipeline
 
 STAGE = "by_colour"
 REGION = f"toy/{INTERVAL}/{STAGE}"
-ALL = Sample("seed")
+ALL = Sample("seed").draw
 BAD = 1  # the partition whose content is another one
 
 

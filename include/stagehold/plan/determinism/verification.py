@@ -8,7 +8,7 @@ longer fits, and people should know why.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from random import Random
 
@@ -22,14 +22,8 @@ SAMPLE = 2  # partitions of each stage and attempt; every attempt draws others, 
 NO_MATCH = "its content no longer matches its fingerprint"
 
 
-@dataclass(frozen=True)
-class Mismatch:
-    """A partition whose content is not what was recorded; ``measured`` is the fingerprint it has now, None for one that
-    cannot even be read.
-    """
-
-    record: PartitionRecord
-    measured: str | None
+# A partition whose content is not what was recorded, and the fingerprint that it has now; None if it cannot be read.
+Mismatch = tuple[PartitionRecord, str | None]
 
 
 def to_verify(

@@ -5,7 +5,6 @@ counts as made by the present code, because somebody accepted it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from stagehold.model.choices import Acceptance
 from stagehold.model.keys.compute_key import ComputeKey, digest
@@ -18,22 +17,18 @@ def content_of(records: Iterable[PartitionRecord]) -> str:
     return digest(text for record in ordered for text in (str(record.partition), record.fingerprint))
 
 
-@dataclass(frozen=True)
-class ContentVerdicts:
-    """What is on record of what a stage's gate said of all partitions, oldest first."""
+def verdict_on(content: str, judged: str, verdicts: Sequence[StageVerdict]) -> StageVerdict | None:
+    """The newest verdict on this content by these expectations: whoever computed it, it need not be judged again.
 
-    verdicts: tuple[StageVerdict, ...] = ()
+    :param verdicts: what is on record of what a stage's gate said of all partitions, oldest first.
+    """
+    alike = (verdict for verdict in reversed(verdicts) if (verdict.fingerprint, verdict.judged) == (content, judged))
+    return next(alike, None)
 
-    def of(self, content: str, judged: str) -> StageVerdict | None:
-        """The newest of this content by these expectations: whoever computed it, it need not be judged again."""
-        alike = (
-            verdict for verdict in reversed(self.verdicts) if (verdict.fingerprint, verdict.judged) == (content, judged)
-        )
-        return next(alike, None)
 
-    def newest_of(self, content: str) -> StageVerdict | None:
-        """What was said of this content last, by whatever expectations."""
-        return next((verdict for verdict in reversed(self.verdicts) if verdict.fingerprint == content), None)
+def last_verdict_on(content: str, verdicts: Sequence[StageVerdict]) -> StageVerdict | None:
+    """What was said of this content last, by whatever expectations."""
+    return next((verdict for verdict in reversed(verdicts) if verdict.fingerprint == content), None)
 
 
 def acceptance_of(recorded: str, present: str, words: Sequence[Acceptance]) -> Acceptance | None:

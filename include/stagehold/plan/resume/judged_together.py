@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.content_verdicts import content_of
+from stagehold.plan.grounds.content_verdicts import content_of, verdict_on
 from stagehold.plan.grounds.reasons import Detail, Reason, because
 from stagehold.plan.resume.decisions import Action, BlockedDecision, Decision, HealDecision, JudgeDecision
 from stagehold.plan.resume.situation import Situation
@@ -58,8 +58,8 @@ def _by_verdict(stage: Stage, drafted: Sequence[Decision], situation: Situation)
     """The decisions when all partitions are there as they are wanted."""
     records = [decision.record for decision in drafted if decision.record is not None]
     passed = all(record.state.counts_as_done for record in records)
-    verdicts = situation.of(stage.name).words.verdicts
-    verdict = verdicts.of(content_of(records), situation.of(stage.name).facts.whole)
+    known = situation.of(stage.name)
+    verdict = verdict_on(content_of(records), known.facts.whole, known.words.verdicts)
     if verdict is None:
         ended = any(decision.ended for decision in drafted)
         counts = (

@@ -12,8 +12,7 @@ from stagehold.model.choices import Acceptance, CodeChoice, Waiver
 from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.keys.compute_key import DeclaredRead
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
-from stagehold.model.records import PartitionRecord
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts
+from stagehold.model.records import PartitionRecord, StageVerdict
 from stagehold.plan.state.earlier_state import Earlier
 from stagehold.spec.pipeline import Pipeline
 
@@ -100,7 +99,7 @@ class StageWords:
     acceptances: tuple[Acceptance, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     ended_waivers: tuple[Waiver, ...] = ()
-    verdicts: ContentVerdicts = field(default_factory=ContentVerdicts)
+    verdicts: tuple[StageVerdict, ...] = ()
 
 
 @dataclass(frozen=True)

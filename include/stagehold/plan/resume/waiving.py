@@ -20,7 +20,7 @@ from stagehold.model.keys.compute_key import ComputeKey
 from stagehold.model.partition_set import NO_PARTITIONS, PartitionSet
 from stagehold.model.records import PartitionRecord, StageVerdict
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.content_verdicts import content_of
+from stagehold.plan.grounds.content_verdicts import content_of, last_verdict_on
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
 from stagehold.plan.resume.decisions import Action, Decision, EndedWaiver
 from stagehold.plan.resume.situation import Situation
@@ -153,7 +153,7 @@ def stage_waiver_ended(stage: Stage, records: Sequence[PartitionRecord], situati
     """Whether the waiver for the stage as a whole has ended."""
     if not situation.of(stage.name).facts.whole or not records:
         return False
-    verdict = situation.of(stage.name).words.verdicts.newest_of(content_of(records))
+    verdict = last_verdict_on(content_of(records), situation.of(stage.name).words.verdicts)
     return verdict is not None and _has_ended(verdict, stage, situation)
 
 
@@ -193,7 +193,7 @@ def _are_let_together(stage: Stage, drafted: Sequence[Decision], situation: Situ
     records = [decision.record for decision in drafted if decision.record is not None]
     if not situation.of(stage.name).facts.whole or not records:
         return False
-    verdict = situation.of(stage.name).words.verdicts.newest_of(content_of(records))
+    verdict = last_verdict_on(content_of(records), situation.of(stage.name).words.verdicts)
     return verdict is not None and bool(verdict.refused)
 
 

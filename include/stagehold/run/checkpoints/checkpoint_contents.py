@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
 from stagehold.checkpoints.stage_ids import stage_shapes
@@ -19,14 +19,8 @@ FEW = 1000  # partitions that one query may name
 OWN_FOLDER = "_savepoints"  # below a table: files that savepoints need and that others could delete elsewhere
 
 
-@dataclass(frozen=True)
-class Base:
-    """The checkpoint that the next one builds on, and the row id up to which it ``covers`` records; 0 if that is
-    unknown.
-    """
-
-    manifest: Manifest
-    covers: int
+# The checkpoint that the next one builds on, and the row id up to which it covers records; 0 if that is unknown.
+Base = tuple[Manifest, int]
 
 
 class Changes:
@@ -39,9 +33,9 @@ class Changes:
         self.upto = upto
 
     def snapshots(self) -> Iterator[StageSnapshot]:
-        changed = self._between(self.base.covers if self.base else 0)
+        changed = self._between(self.base[1] if self.base else 0)
         for stage, shape in zip(self.pipeline.stages, stage_shapes(self.pipeline), strict=True):
-            continues = self.base and self.base.manifest.continued(shape.id, stage.partitions, stage.max_parallelism)
+            continues = self.base and self.base[0].continued(shape.id, stage.partitions, stage.max_parallelism)
             found = changed if continues or not self.base else self._between(0)
             records = tuple(record for record in found.get(stage.id, ()) if record.partition < stage.partitions)
             cell = Cell(self.pipeline.name, stage.id, self.interval)

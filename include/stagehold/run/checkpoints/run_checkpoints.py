@@ -142,7 +142,7 @@ class RunCheckpoints:
             stages=tuple(protected(changed, record.savepoint) if record.savepoint else changed.snapshots()),
             name=record.savepoint,
         )
-        return self._stored.write(checkpoint, known.pipeline, builds_on=base.manifest.number if base else None), upto
+        return self._stored.write(checkpoint, known.pipeline, builds_on=base[0].number if base else None), upto
 
     def _is_replaced(self, record: CheckpointRecord) -> bool:
         """Whether the run is not the newest of its interval: the ledger has the data of the newest run."""
@@ -295,7 +295,7 @@ class RunCheckpoints:
             else:
                 if manifest.lake != lake_root(self.workplace.settings.lake_uri):
                     return None  # the lake was moved, and records in its parts name tables at the old place
-                return Base(manifest, self.workplace.ledger.checkpoints.covered(record) or 0)
+                return manifest, self.workplace.ledger.checkpoints.covered(record) or 0
         return None
 
 

@@ -35,10 +35,10 @@ def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mi
         if translate(error) is not None:
             raise
         if len(records) == 1:
-            return [Mismatch(records[0], None)]
+            return [(records[0], None)]
         return [bad for record in records for bad in _differing([record], session)]
     return [
-        Mismatch(record, measured[record.partition])
+        (record, measured[record.partition])
         for record in records
         if not same_content(record.fingerprint, measured[record.partition])
     ]
@@ -76,7 +76,7 @@ def verify_reused(
         chosen = to_verify(
             task.pipeline.verify, records, run_id=task.request.run_id, interrupted=interrupted, seed=seed
         )
-        damaged = [found.record for found in mismatches(chosen, session)]
+        damaged = [record for record, _ in mismatches(chosen, session)]
         if damaged:
             workplace.progress(f"{stage}[{', '.join(str(record.partition) for record in damaged)}]: {NO_MATCH}")
         refuse_damaged(stage, damaged, lease, workplace.ledger)

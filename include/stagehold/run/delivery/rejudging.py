@@ -17,7 +17,7 @@ from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import WHOLE, PartitionRecord, StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import same_content
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import content_of, verdict_on
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.run.delivery.content_check import mismatches, refuse_damaged
 from stagehold.run.delivery.good_rows import as_blocking
@@ -107,7 +107,7 @@ class JudgingAgain(Rejudging):
             unreadable = mismatches(records, self.session) if translate(error) is None else []
             if not unreadable:
                 raise
-            found = {mismatch.record.partition for mismatch in unreadable}
+            found = {record.partition for record, _ in unreadable}
             return _as_recorded([record for record in records if record.partition not in found])
 
     def _refuse_damaged(self, records: Sequence[PartitionRecord], measured: Measured, right: PublishRight) -> None:
@@ -212,7 +212,7 @@ class JudgingTogether(Rejudging):
         said = tuple(
             verdict for verdict in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if verdict.cell == cell
         )
-        known = ContentVerdicts(said).of(content, suite.fingerprint)
+        known = verdict_on(content, suite.fingerprint, said)
         if known is not None:
             return known, ()
         self._refuse_damaged(records, right)
@@ -238,7 +238,7 @@ class JudgingTogether(Rejudging):
     def _refuse_damaged(self, records: Sequence[PartitionRecord], right: PublishRight) -> None:
         """What this attempt staged it has measured just now."""
         others = [record for record in records if record.files and record.attempt_id != self.task.attempt.attempt_id]
-        damaged = [mismatch.record for mismatch in mismatches(others, self.session)] if others else []
+        damaged = [record for record, _ in mismatches(others, self.session)] if others else []
         refuse_damaged(self.task.stage.name, damaged, right.heartbeat.lease, self.workplace.ledger)
 
     def _publish(self, held: Sequence[PartitionRecord], right: PublishRight, wave: int, ruling: Ruling) -> None:

@@ -11,7 +11,7 @@ from stagehold.chronicle.chronicle import facts_told
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.choices import Acceptance, Waiver
 from stagehold.model.records import PartitionRecord, StageVerdict
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts, content_of
+from stagehold.plan.grounds.content_verdicts import content_of, last_verdict_on
 from stagehold.plan.resume.waiving import in_force
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
@@ -75,16 +75,16 @@ def by_stage(pipeline: Pipeline, words: Sequence[Waiver]) -> WaiversByStage:
     return {name: waivers for name, waivers in by_name.items() if waivers}
 
 
-def verdicts_of(pipeline: Pipeline, said: Sequence[StageVerdict]) -> Mapping[str, ContentVerdicts]:
+def verdicts_of(pipeline: Pipeline, said: Sequence[StageVerdict]) -> Mapping[str, tuple[StageVerdict, ...]]:
     """What gates ``said`` of all partitions of stages together, by the names of stages."""
     by_name = {
         stage.name: tuple(verdict for verdict in said if verdict.cell.stage == stage.id) for stage in pipeline.stages
     }
-    return {name: ContentVerdicts(verdicts) for name, verdicts in by_name.items() if verdicts}
+    return {name: verdicts for name, verdicts in by_name.items() if verdicts}
 
 
 def newest_verdict(records: Sequence[PartitionRecord], ledger: Ledger) -> StageVerdict | None:
     """What a gate said last of all these together, which are the newest of a stage."""
     cell = records[0].cell
     said = tuple(verdict for verdict in ledger.stage_verdicts.of(cell.pipeline, cell.interval) if verdict.cell == cell)
-    return ContentVerdicts(said).newest_of(content_of(records)) if said else None
+    return last_verdict_on(content_of(records), said) if said else None

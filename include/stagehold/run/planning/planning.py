@@ -14,8 +14,7 @@ from stagehold.model.choices import Acceptance, CodeChoice, Waiver
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.keys.interval_key import times_of
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore
-from stagehold.plan.grounds.content_verdicts import ContentVerdicts
+from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore, StageVerdict
 from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, may_fall_back
 from stagehold.plan.resume.confining import Confinement
 from stagehold.plan.resume.decisions import ResumePlan
@@ -328,7 +327,7 @@ def _words(
     pipeline: Pipeline,
     words: Sequence[Waiver],
     acceptances: Mapping[str, tuple[Acceptance, ...]],
-    verdicts: Mapping[str, ContentVerdicts],
+    verdicts: Mapping[str, tuple[StageVerdict, ...]],
 ) -> Mapping[str, StageWords]:
     now = datetime.now(UTC)
     waivers, ended = by_stage(pipeline, in_force(words, now)), by_stage(pipeline, no_longer_in_force(words, now))
@@ -337,7 +336,7 @@ def _words(
             acceptances=acceptances.get(stage.name, ()),
             waivers=waivers.get(stage.name, ()),
             ended_waivers=ended.get(stage.name, ()),
-            verdicts=verdicts.get(stage.name, ContentVerdicts()),
+            verdicts=verdicts.get(stage.name, ()),
         )
         for stage in pipeline.stages
     }

@@ -178,9 +178,7 @@ class BeginsWith:
         moved = Relocation(self.root, lake_root(settings.production.lake_uri))
         found = ((stage, self._restored(stage.id)) for stage in pipeline.stages if is_incremental(stage))
         return {
-            stage.name: RestoredPosition(
-                moved.position(stage_restore.snapshot.position), self._taken_by_others(stage, settings)
-            )
+            stage.name: (moved.position(stage_restore.snapshot.position), self._taken_by_others(stage, settings))
             for stage, stage_restore in found
             if stage_restore and stage_restore.snapshot.position
         }
@@ -194,8 +192,8 @@ class BeginsWith:
         told = told_positions(self.root, taken.pipeline, stage.id, until=taken.taken_at)
         moved = Relocation(self.origin, production)
         return {
-            interval: replace(position, position=moved.position(position.position))
-            for interval, position in told.items()
+            interval: (run_id, moved.position(position))
+            for interval, (run_id, position) in told.items()
             if interval != taken.interval
         }
 

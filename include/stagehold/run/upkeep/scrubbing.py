@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Protocol
 from uuid import uuid4
 
 from stagehold.checkpoints.checkpoint import StageSnapshot
@@ -18,14 +17,15 @@ from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import Mismatch, as_damaged, to_verify
 from stagehold.plan.scrub import (
-    ChosenPartitions,
     Condition,
+    Draw,
     ScrubFinding,
     ScrubTarget,
     StageScrub,
     first_findings,
     in_order,
     mismatch_found,
+    only,
     overtaken,
     to_compare,
 )
@@ -116,20 +116,20 @@ class _Stage:
             yield from (mismatch_found(mismatch, marked=False, why_not=f"not marked: {held}") for mismatch in damaged)
             return
         try:
-            same = self._unchanged([mismatch.record for mismatch in damaged])
+            same = self._unchanged([record for record, _ in damaged])
             place.ledger.partitions.record([as_damaged(record, datetime.now(UTC)) for record in same], lease)
         except Fenced as fenced:
             yield from (mismatch_found(mismatch, marked=False, why_not=f"not marked: {fenced}") for mismatch in damaged)
         else:
             for mismatch in damaged:
-                yield mismatch_found(mismatch, marked=True) if mismatch.record in same else overtaken(mismatch.record)
+                yield mismatch_found(mismatch, marked=True) if mismatch[0] in same else overtaken(mismatch[0])
         finally:
             place.ledger.leases.release(lease)
 
     def _unchanged(self, records: Sequence[PartitionRecord]) -> list[PartitionRecord]:
         """Records that would be read if they were looked at now: still the newest, there, and not removed by others."""
         cell = self.target.cell
-        chosen = ChosenPartitions({cell: frozenset(record.partition for record in records)})
+        chosen = only({cell: frozenset(record.partition for record in records)})
         now = [target for target in look(self.request, chosen, self.place.ledger) if target.cell == cell]
         return [record for target in now for record in to_compare(target) if record in records]
 
@@ -145,12 +145,6 @@ class _Stage:
 LAUNCHER = "cli"
 SCRUBBED = (PartitionState.CONSUMABLE, PartitionState.DAMAGED)  # what is found damaged is looked at again
 SHOWN = 10  # intervals that a refusal names
-
-
-class Draw(Protocol):
-    """Chooses partitions of one stage and interval."""
-
-    def draw(self, cell: Cell, records: Sequence[PartitionRecord]) -> tuple[PartitionRecord, ...]: ...
 
 
 def requests_asked(pipelines: Sequence[Pipeline], interval: str | None, ledger: Ledger) -> tuple[RunRequest, ...]:
@@ -197,7 +191,7 @@ def _target(stage: Stage, task: RegionTask, found: OnRecord, draw: Draw, ledger:
         for record in found.records[stage.name]
         if record.state in SCRUBBED and record.partition < stage.partitions
     ]
-    records, gone = draw.draw(cell, readable), found.gone[stage.name]
+    records, gone = draw(cell, readable), found.gone[stage.name]
     return ScrubTarget(
         cell=cell,
         stage=stage,
@@ -244,7 +238,7 @@ class SnapshotComparison:
             seed = f"{self._seed}/{stage.shape.id}"
             chosen = to_verify(self._pipeline.verify, consumable, run_id="", interrupted=True, seed=seed)
             if chosen and (found := mismatches(chosen, self._session)):
-                return {stage.shape.name: [mismatch.record.partition for mismatch in found]}
+                return {stage.shape.name: [record.partition for record, _ in found]}
         return {}
 
     @cached_property
