@@ -71,7 +71,7 @@ def publish(table: PaperTable, position: Position, number: int = 1) -> None:
 
 
 def told(lake: str, stage: Stage, *known: str) -> dict[str, Position]:
-    return {interval: one.position for interval, one in unknown_positions(lake, "p", stage, stage, known).items()}
+    return {interval: position for interval, (_, position) in unknown_positions(lake, "p", stage, stage, known).items()}
 
 
 def test_nothing_is_told_by_tables_that_are_not_there(lake, stage):

@@ -37,7 +37,7 @@ def files(*names: str) -> FilesRead:
 
 
 def told(lake: str) -> dict[str, tuple[str, object]]:
-    return {interval: (one.run_id, one.position) for interval, one in told_positions(lake, PIPELINE, STAGE).items()}
+    return dict(told_positions(lake, PIPELINE, STAGE))
 
 
 def test_each_interval_has_what_it_took_last(ledger, lake):

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from tests.viewer.samples import RUN, checkpoint, names, orders, partition, sample_lake, write
 
+from stagehold.lake.checkpoints.manifest import VERSION
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.model.standing import Amount, PartitionState
-from stagehold.viewer.checkpoint_tree import HeldPart, checkpoint_tree
-from stagehold.viewer.file_troubles import file_troubles
-from stagehold.viewer.partition_lines import partition_lines
+from stagehold.viewer.checkpoint_tree import HeldPart, consumable_in, file_troubles, partition_lines, stage_tree
 
 
 def opened(lake: str, reference: str = "sales/run"):
@@ -21,24 +20,28 @@ def opened(lake: str, reference: str = "sales/run"):
     return stored.open(number)
 
 
+def trees(lake: str):
+    return tuple(map(stage_tree, opened(lake).stages))
+
+
 def test_sizes_are_those_of_the_records(tmp_path):
     lake = sample_lake(tmp_path)
     records = orders(lake).partitions
-    tree = checkpoint_tree(opened(lake))
-    first, second = tree.stages
-    assert (tree.run, tree.number, tree.version) == (RUN, 3, 1)
+    first, second = trees(lake)
+    manifest = opened(lake).manifest
+    assert (manifest.run, manifest.number, VERSION) == (RUN, 3, 1)
     assert first.amounts == {
         PartitionState.CONSUMABLE: Amount(2, 4, sum(record.bytes for record in records[:2])),
         PartitionState.BLOCKED: Amount(1, 2, records[2].bytes),
     }
     assert (first.missing, second.missing) == (1, 0)
-    assert tree.consumable == Amount(3, 6, first.consumable.bytes + second.consumable.bytes)
+    assert consumable_in((first, second)) == Amount(3, 6, first.consumable.bytes + second.consumable.bytes)
 
 
 def test_state_is_told_by_partition_with_the_key_groups_that_it_owns(tmp_path):
     lake = sample_lake(tmp_path)
     held = [record.kept for record in orders(lake).partitions[:2]]
-    seen, offsets = checkpoint_tree(opened(lake)).stages[0].states
+    seen, offsets = trees(lake)[0].states
     assert seen.parts == (
         HeldPart(0, 2, held[0][0].files[0].bytes, 0, 31),
         HeldPart(1, 1, held[1][0].files[0].bytes, 32, 63),
@@ -50,17 +53,17 @@ def test_state_is_told_by_partition_with_the_key_groups_that_it_owns(tmp_path):
 def test_a_stage_without_partitions_is_shown_as_missing(tmp_path):
     lake = str(tmp_path / "lake")
     write(lake, checkpoint(1, replace(orders(lake), partitions=(), verdicts=())))
-    (stage,) = checkpoint_tree(opened(lake)).stages
+    (stage,) = trees(lake)
     assert (stage.amounts, stage.missing, [state.amount for state in stage.states]) == ({}, 4, [Amount(), Amount()])
 
 
 def test_the_tree_needs_no_data_file_and_a_check_says_which_are_gone(tmp_path):
     lake = sample_lake(tmp_path)
-    before = checkpoint_tree(opened(lake))
+    before = trees(lake)
     data = Path(lake, "stages/sales/orders/2026-01-01/_data/attempt-1/0")
     shutil.rmtree(data / "_partition=1")
     (data / "_state/seen/_partition=0/part-0.parquet").write_bytes(b"short")
-    assert checkpoint_tree(opened(lake)) == before
+    assert trees(lake) == before
     checkpoint_now = opened(lake)
     troubles = file_troubles(checkpoint_now.records(checkpoint_now.stage("orders")))
     assert [(trouble.partition, trouble.path.split("/")[-2], trouble.found) for trouble in troubles] == [

@@ -1,26 +1,31 @@
-"""What a checkpoint consists of, with sizes at every level. Pure, and no data file is looked at.
+"""What a checkpoint consists of: its stages with sizes at every level, their partitions in lines, and whether the files
+that it names are still there, as large as they were. No data file is opened.
 
 Sums are made over columns, so a stage may have a hundred thousand partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.stage_ids import StageShape
-from stagehold.lake.checkpoints.manifest import VERSION, CheckpointedRun
-from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
+from stagehold.lake.available import present_files
+from stagehold.lake.checkpoints.encoding import RecordedPartition
+from stagehold.lake.checkpoints.opened_checkpoint import OpenedStage
 from stagehold.model.keys.key_groups import range_of
+from stagehold.model.records import GateResult
 from stagehold.model.source_position import Position
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.model.standing import Amount, PartitionState
 
 if TYPE_CHECKING:
     from pyarrow import Array, Table  # type: ignore[import-untyped]
+
+FOLDED_ABOVE = 100  # partitions of a stage
 
 
 @dataclass(frozen=True)
@@ -60,42 +65,9 @@ class StageTree:
         return self.amounts.get(PartitionState.CONSUMABLE, Amount())
 
 
-@dataclass(frozen=True)
-class CheckpointTree:
-    """``version`` is that of the format, ``address`` where the manifest is. ``bytes_of_parts`` is how large the
-    checkpoint itself is, but for its manifest.
-    """
-
-    version: int
-    kind: SnapshotKind
-    name: str | None
-    number: int
-    run: CheckpointedRun
-    taken_at: datetime
-    address: str
-    bytes_of_parts: int
-    stages: tuple[StageTree, ...]
-
-    @property
-    def consumable(self) -> Amount:
-        """The number of consumable partitions of all stages."""
-        every = [stage.consumable for stage in self.stages]
-        return Amount(*(sum(getattr(amount, name) for amount in every) for name in ("partitions", "rows", "bytes")))
-
-
-def checkpoint_tree(opened: OpenedCheckpoint) -> CheckpointTree:
-    manifest = opened.manifest
-    return CheckpointTree(
-        version=VERSION,
-        kind=manifest.kind,
-        name=manifest.name,
-        number=manifest.number,
-        run=manifest.run,
-        taken_at=manifest.taken_at,
-        address=opened.address,
-        bytes_of_parts=sum(part.bytes for part in manifest.parts),
-        stages=tuple(map(stage_tree, opened.stages)),
-    )
+def consumable_in(stages: Iterable[StageTree]) -> Amount:
+    """What of all stages is consumable."""
+    return sum((stage.consumable for stage in stages), Amount())
 
 
 def stage_tree(stage: OpenedStage) -> StageTree:
@@ -162,3 +134,95 @@ def _list(column: Array, chosen: Array) -> list[int]:
 
 def _whole(column: Any) -> Array:
     return column.combine_chunks()
+
+
+@dataclass(frozen=True)
+class FileTrouble:
+    """A file that is gone, or has another size; ``found`` is its size now."""
+
+    partition: int
+    path: str
+    bytes: int
+    found: int | None
+
+
+def file_troubles(partitions: Iterable[RecordedPartition]) -> tuple[FileTrouble, ...]:
+    """Troubles with the files of consumable partitions' data and state. What is deleted behind the look is not seen."""
+    by_table: defaultdict[str, list[RecordedPartition]] = defaultdict(list)
+    for partition in partitions:
+        if partition.record.state.readable:
+            by_table[partition.record.table].append(partition)
+    return tuple(trouble for table, partitions in by_table.items() for trouble in _of_table(table, partitions))
+
+
+def _of_table(table: str, partitions: Iterable[RecordedPartition]) -> Iterable[FileTrouble]:
+    files = [(partition.record.partition, file) for partition in partitions for file in partition.record.all_files]
+    present = present_files(table, (file.path for _, file in files))
+    return (
+        FileTrouble(partition, file.path, file.bytes, present.get(file.path))
+        for partition, file in files
+        if present.get(file.path) != file.bytes
+    )
+
+
+@dataclass(frozen=True)
+class PartitionLine:
+    """The partitions from ``first`` to ``last``, with sums. What differs among them is None."""
+
+    first: int
+    last: int
+    state: PartitionState
+    rows: int
+    bytes: int
+    version: int | None
+    fingerprint: str | None
+    wave: int
+    seconds: float | None
+    compute_key: str | None
+    passed: int
+    failed: tuple[GateResult, ...]
+    reason: str | None
+
+
+def partition_lines(partitions: Sequence[RecordedPartition], fold_above: int = FOLDED_ABOVE) -> list[PartitionLine]:
+    """The lines of partitions in ascending order. More than ``fold_above`` neighbours become a single line if the same
+    wave made them and the gate said the same of them.
+    """
+    if len(partitions) <= fold_above:
+        return [_line([partition]) for partition in partitions]
+    numbered = enumerate(partitions)
+    return [
+        _line([partition for _, partition in alike])
+        for _, alike in groupby(numbered, key=lambda pair: _likeness(*pair))
+    ]
+
+
+def _likeness(index: int, partition: RecordedPartition) -> tuple[object, ...]:
+    record, said = partition.record, tuple((verdict.expectation, verdict.passed) for verdict in partition.verdicts)
+    return record.partition - index, record.state, record.attempt_id, record.wave, record.version, record.reason, said
+
+
+def _line(alike: Sequence[RecordedPartition]) -> PartitionLine:
+    records, first = [partition.record for partition in alike], alike[0].record
+    timed = [record.seconds for record in records if record.seconds is not None]
+    verdicts = [verdict for partition in alike for verdict in partition.verdicts]
+    return PartitionLine(
+        first=first.partition,
+        last=records[-1].partition,
+        state=first.state,
+        rows=sum(record.rows for record in records),
+        bytes=sum(record.bytes for record in records),
+        version=first.version,
+        fingerprint=_common(record.fingerprint for record in records),
+        wave=first.wave,
+        seconds=sum(timed) if timed else None,
+        compute_key=_common(record.compute_key for record in records),
+        passed=sum(verdict.passed for verdict in verdicts),
+        failed=tuple(verdict for verdict in verdicts if not verdict.passed),
+        reason=first.reason,
+    )
+
+
+def _common(texts: Iterable[str]) -> str | None:
+    found = set(texts)
+    return found.pop() if len(found) == 1 else None

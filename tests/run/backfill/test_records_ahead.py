@@ -11,8 +11,7 @@ from tests.plan.split.test_partition_counts import stage
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell
-from stagehold.run.backfill import records_ahead
-from stagehold.run.backfill.records_ahead import RecordsAhead
+from stagehold.run.backfill.backfill_planning import RecordsAhead
 from stagehold.spec.pipeline import Pipeline
 
 PIPELINE = Pipeline(name="sales", file="sales.yaml", stages=(stage("joined"),))
@@ -32,8 +31,7 @@ def test_some_are_read_at_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) 
     asked: list[list[str]] = []
     read = ledger.partitions.newest_of_each
     monkeypatch.setattr(ledger.partitions, "newest_of_each", lambda name, of: asked.append([*of]) or read(name, of))
-    monkeypatch.setattr(records_ahead, "AT_ONCE", 3 * PIPELINE.stage("joined").partitions)
-    ahead = RecordsAhead(PIPELINE, DAYS, ledger)
+    ahead = RecordsAhead(PIPELINE, DAYS, ledger, at_once=3 * PIPELINE.stage("joined").partitions)
     found = {day: ahead.of(day) for day in DAYS}
     assert asked == [[*DAYS[:3]], [*DAYS[3:6]], [*DAYS[6:]]]
     assert [bool(found[day].partitions) for day in DAYS] == [True, True, *[False] * 5]

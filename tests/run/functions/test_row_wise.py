@@ -12,7 +12,7 @@ from tests.run.small_project import FILES, NUMBERS, SmallProject
 from stagehold.model.context import StageContext
 from stagehold.run.functions import frame_builder as frames
 from stagehold.run.functions.stage_call import WatchedContext, is_row_wise
-from stagehold.spark.session.query_function import query_function
+from stagehold.spark.session.project_modules import query_function
 
 pytestmark = pytest.mark.spark
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,22 @@ from stagehold.code.sql_job import shown_job
 from stagehold.errors import UnknownName
 from stagehold.errors.base import ranges
 from stagehold.lake.checkpoints.encoding import RecordedPartition
+from stagehold.lake.checkpoints.manifest import VERSION
 from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.model.source_position import FilesRead, Position, write_position
 from stagehold.model.standing import Amount
-from stagehold.viewer.checkpoint_tree import CheckpointTree, HeldPart, StageTree, StateTree, checkpoint_tree, stage_tree
+from stagehold.viewer.checkpoint_tree import (
+    FileTrouble,
+    HeldPart,
+    PartitionLine,
+    StageTree,
+    StateTree,
+    consumable_in,
+    file_troubles,
+    partition_lines,
+    stage_tree,
+)
 from stagehold.viewer.diff import Changes, CheckpointDiff, PositionDiff, StageDiff, change_words
-from stagehold.viewer.file_troubles import FileTrouble, file_troubles
-from stagehold.viewer.partition_lines import PartitionLine, partition_lines
 from stagehold.viewer.read_rows import Rows, plain, shown
 
 if TYPE_CHECKING:
@@ -35,15 +44,17 @@ Troubles = Mapping[str, tuple[FileTrouble, ...]]  # by stage
 
 
 def print_checkpoint(opened: OpenedCheckpoint, check: bool, as_json: bool) -> None:
-    tree = checkpoint_tree(opened)
+    stages = tuple(map(stage_tree, opened.stages))
     troubles = {stage.name: file_troubles(opened.records(stage)) for stage in opened.stages} if check else {}
     if as_json:
-        print_document(checkpoint_document(tree, troubles))
+        print_document(checkpoint_document(opened, stages, troubles))
         return
-    root = Tree(Text(_title(tree), "bold"))
-    for line in _about(tree):
+    manifest = opened.manifest
+    kind = manifest.kind.replace("_", " ")
+    root = Tree(Text(f"{kind} {manifest.name or manifest.number} of {manifest.run.run_id}", "bold"))
+    for line in _about(opened, consumable_in(stages)):
         add(root, line)
-    for stage in tree.stages:
+    for stage in stages:
         _add_stage(root, stage, troubles.get(stage.shape.name))
     print_tree(root)
 
@@ -84,16 +95,17 @@ def print_rows(rows: Rows, title: str, as_json: bool) -> None:
     typer.echo(f"{len(rows.rows)} rows{more}")
 
 
-def _title(tree: CheckpointTree) -> str:
-    kind = tree.kind.replace("_", " ")
-    return f"{kind} {tree.name or tree.number} of {tree.run.run_id}"
+def _about(opened: OpenedCheckpoint, consumable: Amount) -> Iterable[str]:
+    manifest = opened.manifest
+    yield f"pipeline {manifest.run.pipeline}, interval {manifest.run.interval}, number {manifest.number}"
+    yield f"taken at {moment(manifest.taken_at)} UTC, format version {VERSION}"
+    yield f"{opened.address}, with parts of {decimal(_bytes_of_parts(opened))}"
+    yield f"consumable: {_amount(consumable)}"
 
 
-def _about(tree: CheckpointTree) -> Iterable[str]:
-    yield f"pipeline {tree.run.pipeline}, interval {tree.run.interval}, number {tree.number}"
-    yield f"taken at {moment(tree.taken_at)} UTC, format version {tree.version}"
-    yield f"{tree.address}, with parts of {decimal(tree.bytes_of_parts)}"
-    yield f"consumable: {_amount(tree.consumable)}"
+def _bytes_of_parts(opened: OpenedCheckpoint) -> int:
+    """How large the checkpoint itself is, but for its manifest."""
+    return sum(part.bytes for part in opened.manifest.parts)
 
 
 def _add_stage(root: Tree, stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> None:
@@ -210,11 +222,20 @@ def _row(line: PartitionLine) -> tuple[str, ...]:
     )
 
 
-def checkpoint_document(tree: CheckpointTree, troubles: Troubles) -> dict[str, Any]:
-    stages = [stage_document(stage, troubles.get(stage.shape.name)) for stage in tree.stages]
-    run = vars(tree.run)
-    facts = {name: value for name, value in vars(tree).items() if name not in ("run", "stages")}
-    return {**facts, **run, "consumable": asdict(tree.consumable), "stages": stages}
+def checkpoint_document(opened: OpenedCheckpoint, stages: Sequence[StageTree], troubles: Troubles) -> dict[str, Any]:
+    manifest = opened.manifest
+    return {
+        "version": VERSION,
+        "kind": manifest.kind,
+        "name": manifest.name,
+        "number": manifest.number,
+        "taken_at": manifest.taken_at,
+        "address": opened.address,
+        "bytes_of_parts": _bytes_of_parts(opened),
+        **vars(manifest.run),
+        "consumable": asdict(consumable_in(stages)),
+        "stages": [stage_document(stage, troubles.get(stage.shape.name)) for stage in stages],
+    }
 
 
 def stage_document(stage: StageTree, troubles: tuple[FileTrouble, ...] | None) -> dict[str, Any]:

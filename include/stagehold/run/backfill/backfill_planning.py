@@ -21,17 +21,19 @@ from stagehold.plan.resume.plan_summary import Seconds, estimate, recorded_secon
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.backfill.records_ahead import RecordsAhead
+from stagehold.run.planning.interval_records import IntervalRecords, read_records
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.run.planning.restoring import why_all_is_computed
 from stagehold.run.planning.shared_facts import SharedFacts
+from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 
 MOST = 1000  # intervals at once
 RUNS_TIMED = 5  # whose seconds stand for those of intervals that never ran
+AT_ONCE = 2_500  # partitions whose records are read together; more of them at once are slower again
 PLANNED = "planned"  # stands where the id of a run does that nobody has started
 
 
@@ -332,3 +334,34 @@ def _going_on_from(cell: BackfillCell, going_on: Mapping[str, str]) -> BackfillC
     text = f"goes on with what it keeps of {before}, which runs before it"
     every = f"0-{cell.partitions - 1}" if cell.partitions > 1 else "0"
     return replace(cell, reasons=(CellReason(text, cell.runs, every, runs=True),))
+
+
+class RecordsAhead:
+    """The records of intervals that are planned one after the other. Some of them are read at once, as a query takes
+    longer than what it brings of a single interval.
+
+    :param at_once: partitions that are read together.
+    """
+
+    def __init__(self, pipeline: Pipeline, intervals: Sequence[str], ledger: Ledger, at_once: int = AT_ONCE) -> None:
+        self._pipeline, self._intervals, self._ledger = pipeline.name, intervals, ledger
+        self._regions = [region.name for region in stage_regions(pipeline)]
+        self._each = max(1, at_once // sum(stage.partitions for stage in pipeline.stages))
+        self._read: Mapping[str, IntervalRecords] = {}
+        self._leases = frozenset[str]()
+
+    def of(self, interval: str) -> IntervalRecords:
+        """:raises KeyError: it is none of them."""
+        if interval not in self._read:
+            first = self._intervals.index(interval)
+            together = self._intervals[first : first + self._each]
+            self._read = read_records(self._pipeline, together, self._ledger)
+            self._leases = self._ledger.leases.known([name for key in together for name in self._lease_names(key)])
+        return self._read[interval]
+
+    def are_known(self, interval: str) -> bool:
+        """Whether anything is on record of the interval, or anybody ever had a lease of a region of it."""
+        return bool(self.of(interval).partitions) or not self._leases.isdisjoint(self._lease_names(interval))
+
+    def _lease_names(self, interval: str) -> Sequence[str]:
+        return [region_lease(self._pipeline, interval, region) for region in self._regions]

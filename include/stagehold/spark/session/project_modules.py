@@ -7,17 +7,18 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stagehold.code.project import read_sql
 from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
-from stagehold.code.sql_job import is_sql
+from stagehold.code.sql_job import bound_values, is_sql, statements
+from stagehold.code.sql_text import is_dynamic, names_in, with_arguments, with_views
+from stagehold.model.context import StageContext, stage
 from stagehold.spark.connect import take_active_session_from
-from stagehold.spark.session.query_function import query_function
 from stagehold.spark.session.worker import is_importing
 
 if TYPE_CHECKING:
@@ -66,6 +67,37 @@ def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
     function = getattr(importlib.import_module(module), name)
     _note_imported(project)
     return function  # type: ignore[no-any-return]
+
+
+def query_function(text: str) -> Callable[..., DataFrame]:
+    """A function that runs the statements of ``text``. One query is made of its frames alone, as a function's frame is;
+    several find them as views, which are names and let each partition be called by itself.
+    """
+    *before, last = statements(text)
+
+    @stage
+    def query(ctx: StageContext, **frames: DataFrame) -> DataFrame:
+        spark = next(iter(frames.values())).sparkSession
+        values = bound_values(ctx, text)
+        if not before and not is_dynamic(last.text):
+            return _one_query(spark, with_arguments(last.in_its_line, values), frames)
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        for statement in before:
+            spark.sql(with_arguments(statement.in_its_line, values))
+        return spark.sql(with_arguments(last.in_its_line, values))
+
+    return query
+
+
+def _one_query(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """pyspark takes frames by names in braces, so the text's own are doubled."""
+    used = {name: f"frame_{number}" for number, name in enumerate(frames) if name in names_in(text)}
+    if not used:
+        return spark.sql(text)
+    given: Any = {other: frames[name] for name, other in used.items()}
+    own = text.replace("{", "{{").replace("}", "}}")
+    return spark.sql(with_views(own, {name: f"{{{other}}}" for name, other in used.items()}), **given)
 
 
 def _unload_if_old(spark: SparkSession) -> None:
