@@ -12,7 +12,7 @@ import pytest
 
 from stagehold.errors import SecretsUnusable, UnknownName
 from stagehold.model.context import StageContext, StageSecrets
-from stagehold.secrets import MASK, SecretPlace, found_secrets, masked, usual_places
+from stagehold.secrets import MASK, found_secrets, masked, usual_places
 from stagehold.settings import Settings
 
 HARD = "p/ä ss\"w'\\o&rd"
@@ -39,7 +39,7 @@ def test_the_environment_counts_more_than_a_file_and_that_more_than_another_plac
     put(folder, "first_key", "of the file\n")
     put(folder, "second_key", "of the file\n\n")
     monkeypatch.setenv("STAGEHOLD_SECRET_FIRST_KEY", "of the environment")
-    other = SecretPlace(lambda name: f"the vault's {name}", lambda name: f"{name} of the vault")
+    other = (lambda name: f"the vault's {name}", lambda name: f"{name} of the vault")
     assert found_secrets(["first_key", "second_key", "third_key"], [*places, other]) == {
         "first_key": "of the environment",
         "second_key": "of the file\n",

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -21,20 +20,16 @@ _LONG_LINE = 8  # characters from which a line of a secret is one by itself
 _KNOWN: set[str] = set()  # the forms of all values that this process has found, as texts may have them
 
 
-@dataclass(frozen=True)
-class SecretPlace:
-    """A kind of place for secrets: ``of`` says which one is a name's, ``read`` gives None if it is not there."""
-
-    of: Callable[[str], str]
-    read: Callable[[str], str | None]
+# A kind of place for secrets: which of them is a name's, for people; and the value there, None if it is not there.
+SecretPlace = tuple[Callable[[str], str], Callable[[str], str | None]]
 
 
 def usual_places(settings: Settings) -> tuple[SecretPlace, ...]:
     """Where every process looks, the first place first."""
     folder = Path(settings.secrets_folder)
     return (
-        SecretPlace(lambda name: f"the environment variable {_variable(name)}", _in_environment),
-        SecretPlace(lambda name: f"the file {folder / name}", partial(_in_file, folder)),
+        (lambda name: f"the environment variable {_variable(name)}", _in_environment),
+        (lambda name: f"the file {folder / name}", partial(_in_file, folder)),
     )
 
 
@@ -47,12 +42,12 @@ def found_secrets(names: Sequence[str], places: Sequence[SecretPlace]) -> Mappin
     found: dict[str, str] = {}
     for name in names:
         try:
-            value = next((value for place in places if (value := place.read(name)) is not None), None)
+            value = next((value for _, read in places if (value := read(name)) is not None), None)
         except PermissionError as error:
             problems[name] = str(error)
             continue
         if value is None:
-            problems[name] = f"is not found: put it into {' or '.join(place.of(name) for place in places)}"
+            problems[name] = f"is not found: put it into {' or '.join(described(name) for described, _ in places)}"
         elif len(value) < SHORTEST:
             problems[name] = f"is shorter than {SHORTEST} characters, so that it cannot be taken out of texts"
         else:

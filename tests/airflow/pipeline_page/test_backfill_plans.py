@@ -39,7 +39,7 @@ class World:
         self.now += SECONDS
         self.made.append(name)
         plan = BackfillPlan(f"{name} {len(self.made)}", BackfillChoice("2026-06-01", "2026-06-30"), ())
-        return MadePlan(plan, {("orders", ""): files})
+        return plan, {("orders", ""): files}
 
     def settle(self) -> None:
         self.go_on.set()

@@ -83,7 +83,7 @@ def main(folder: Path) -> None:
         )
         for work in work_since(datetime.min.replace(tzinfo=UTC), task, ledger):
             failed = emit_lineage(work, task, ledger, project.settings, instance)
-            print(f"not told: {failed.whom}: {failed.why}" if failed else "told")
+            print(f"not told: {': '.join(failed)}" if failed else "told")
     print(sorted({name.partition(".")[0] for name in sys.modules} & {"openlineage"}))
 
 

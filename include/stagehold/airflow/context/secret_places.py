@@ -13,11 +13,9 @@ from stagehold.settings import Settings
 
 def airflow_places(settings: Settings) -> tuple[SecretPlace, ...]:
     return (
-        *(SecretPlace(place.of, _told_to_airflow(place.read)) for place in usual_places(settings)),
-        SecretPlace(
-            lambda name: f"the password of Airflow's connection {name}", _told_to_airflow(_connection_password)
-        ),
-        SecretPlace(lambda name: f"Airflow's variable {name}", _told_to_airflow(_variable)),
+        *((described, _told_to_airflow(read)) for described, read in usual_places(settings)),
+        (lambda name: f"the password of Airflow's connection {name}", _told_to_airflow(_connection_password)),
+        (lambda name: f"Airflow's variable {name}", _told_to_airflow(_variable)),
     )
 
 

@@ -82,7 +82,7 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
         for settings, some in by_project(one for one in visible if one.runs).items()
     ]
     briefs = [hidden_brief(*one) for one in hidden.values()]
-    briefs += [_brief(facts, now, one.ledger) for one in known for facts in one.facts]
+    briefs += [_brief(facts, now, ledger) for ledger, each, _ in known for facts in each]
     kinds = {brief.name: {*brief.kinds} for brief in briefs}
     if wanted.kind is PipelineKind.STALE:
         for line in stale_overview(visible).pipelines:
@@ -91,7 +91,7 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
     chosen = [brief for brief in among if wanted.kind is None or wanted.kind in kinds[brief.name]]
     page = [brief.name for brief in wanted.page(chosen)]
     rows = {name: hidden_row(*hidden[name]) for name in page if name in hidden}
-    rows |= {row.name: row for one in known for row in _rows(one, page, now)}
+    rows |= {row.name: row for ledger, facts, _ in known for row in _rows(facts, ledger, page, now)}
     return Overview(
         total=len(briefs),
         found=len(chosen),
@@ -100,7 +100,9 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
         owners=tuple(sorted({owner for brief in briefs for owner in brief.owners})),
         me=me,
         pipelines=tuple(rows[name] for name in page),
-        leases=tuple(dict.fromkeys(sorted((line for one in known for line in one.leases), key=lambda one: one.name))),
+        leases=tuple(
+            dict.fromkeys(sorted((line for *_, lines in known for line in lines), key=lambda line: line.name))
+        ),
         versions=installed_versions(),
     )
 
@@ -113,13 +115,8 @@ def by_project(visible: Iterable[VisiblePipeline]) -> Mapping[Settings, Sequence
     return found
 
 
-@dataclass(frozen=True)
-class _KnownPipelines:
-    """The pipelines of one ledger, with their facts."""
-
-    ledger: Ledger
-    facts: Sequence[PipelineFacts]
-    leases: Sequence[LeaseLine]
+# A ledger, the facts of its pipelines, and its leases.
+_KnownPipelines = tuple[Ledger, Sequence[PipelineFacts], Sequence[LeaseLine]]
 
 
 def _of_ledger(
@@ -143,7 +140,7 @@ def _of_ledger(
         )
         for one in visible
     ]
-    return _KnownPipelines(ledger, facts, [lease_line(one) for one in leases])
+    return ledger, facts, [lease_line(lease) for lease in leases]
 
 
 def _by_pipeline(places: Iterable[Place]) -> Mapping[str, frozenset[Place]]:
@@ -169,10 +166,12 @@ def _brief(facts: PipelineFacts, now: datetime, ledger: Ledger) -> PipelineBrief
     return made
 
 
-def _rows(known: _KnownPipelines, page: Collection[str], now: datetime) -> Iterator[PipelineRow]:
+def _rows(
+    known: Sequence[PipelineFacts], ledger: Ledger, page: Collection[str], now: datetime
+) -> Iterator[PipelineRow]:
     """The rows of the pipelines that are on the page."""
-    shown = [facts for facts in known.facts if facts.pipeline.name in page]
-    failures = _failures(shown, known.ledger)
+    shown = [facts for facts in known if facts.pipeline.name in page]
+    failures = _failures(shown, ledger)
     return (pipeline_row(replace(facts, failures=failures), now) for facts in shown)
 
 

@@ -31,12 +31,7 @@ LARGE = 5_000  # partitions, about a second of planning
 MANY = 30  # intervals, about a second of planning as well
 
 
-@dataclass(frozen=True)
-class MadePlan:
-    """A plan, and what there was to read before it was made."""
-
-    plan: BackfillPlan
-    sources: SourceSplits
+MadePlan = tuple[BackfillPlan, SourceSplits]  # a plan, and what there was to read before it was made
 
 
 class LargePlans:
@@ -54,7 +49,7 @@ class LargePlans:
         :raises Exception: the error of the thread that made it, once.
         """
         found = self._made.page(name, seen, lambda: self._make(name, make), lambda: True)
-        return found.plan if found else self._under_way.get(name, PlanUnderWay(planned=0, of=None))
+        return found[0] if found else self._under_way.get(name, PlanUnderWay(planned=0, of=None))
 
     def confirmed(self, name: Hashable, seen: object, sources: Callable[[], SourceSplits]) -> BackfillPlan | None:
         """The plan that was made, if the plan would be the same now. If not, it is forgotten, and asking again makes
@@ -63,10 +58,10 @@ class LargePlans:
         :param sources: what there is to read now.
         """
         made = self._made.current(name, seen)
-        if made is None or made.sources != sources():
+        if made is None or made[1] != sources():
             self._made.forget(name)
             return None
-        return made.plan
+        return made[0]
 
     def _make(self, name: Hashable, make: Callable[[Progress], MadePlan]) -> MadePlan:
         def advance(planned: int, of: int) -> None:
@@ -130,4 +125,4 @@ class WantedPlan:
         """The plan, made with connections of its own, which stay open until it is there."""
         with open_ledger(self.settings) as ledger, ledger.kept_open():
             sources = self._sources(ledger)  # before the plan, so that a change meanwhile is seen
-            return MadePlan(plan_backfill(self.choice, self.pipeline, ledger, self.settings, progress), sources)
+            return plan_backfill(self.choice, self.pipeline, ledger, self.settings, progress), sources

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -37,8 +36,7 @@ from stagehold.model.records import Cell
 from stagehold.plan.resume.waiving import WaiverWish, refused_data, wished
 from stagehold.run.intervals.verdict_site import verdict_site
 from stagehold.run.planning.acceptance import newest_verdict, said_waivers
-from stagehold.run.planning.planning import RunRequest
-from stagehold.settings import Settings
+from stagehold.run.planning.planning import IntervalView
 
 LONGEST_REASON = 1000  # characters
 MOST_RANGES = 1000
@@ -76,34 +74,26 @@ class WaiveRequest(BaseModel):
     end: bool = False
 
 
-@dataclass(frozen=True)
-class GatedRun:
-    """A run of Airflow whose gates are asked for."""
-
-    request: RunRequest
-    ledger: Ledger
-    settings: Settings
-
-    def cell(self, stage: str) -> Cell:
-        """The cell of a stage in the run's interval.
-
-        :raises UnknownName: the pipeline has no such stage.
-        """
-        pipeline = self.request.pipeline
-        for one in pipeline.stages:
-            if one.name == stage:
-                return Cell(pipeline.name, one.id, self.request.interval)
-        raise UnknownName(f"stage of {pipeline.name}", stage, [one.name for one in pipeline.stages])
-
-
-def _run(dag_id: str, run_id: str, session: SessionDep) -> GatedRun:
+def _run(dag_id: str, run_id: str, session: SessionDep) -> IntervalView:
     with answering():
         settings = dag_settings(dag_id, session)
         ledger = server_ledger(settings)
-        return GatedRun(read_dag_run(dag_id, run_id, session, settings, ledger).request, ledger, settings)
+        return IntervalView(read_dag_run(dag_id, run_id, session, settings, ledger).request, ledger, settings)
 
 
-GatedRunDep = Annotated[GatedRun, Depends(_run)]
+GatedRunDep = Annotated[IntervalView, Depends(_run)]
+
+
+def _cell(run: IntervalView, stage: str) -> Cell:
+    """The cell of a stage in the run's interval.
+
+    :raises UnknownName: the pipeline has no such stage.
+    """
+    pipeline = run.request.pipeline
+    for known in pipeline.stages:
+        if known.name == stage:
+            return Cell(pipeline.name, known.id, run.request.interval)
+    raise UnknownName(f"stage of {pipeline.name}", stage, [known.name for known in pipeline.stages])
 
 
 @router.get("/gates", dependencies=[MAY_SEE_RUN])
@@ -148,7 +138,7 @@ def make_docs(run: GatedRunDep, user: GetUserDep) -> DocsMade:
 def show_history(stage: str, expectation: str, run: GatedRunDep) -> ObservedHistory:
     """What an expectation observed in the run's interval and those before it."""
     with answering():
-        cell, ledger = run.cell(stage), run.ledger
+        cell, ledger = _cell(run, stage), run.ledger
         known = [(one.interval, one.started_at) for one in ledger.runs.newest_of_intervals(cell.pipeline)]
         intervals = last_intervals(known, cell.interval, run.request.pipeline.schedule)
         results = ledger.gates.of_expectation(cell.pipeline, cell.stage, intervals, expectation)
@@ -167,7 +157,7 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
     with answering():
         if not wanted.end:
             require_right(Right.WAIVE, user, run.settings)
-        cell = run.cell(wanted.stage)
+        cell = _cell(run, wanted.stage)
         records = run.ledger.partitions.newest(cell)
         named = PartitionSet.named(wanted.partitions, [one.partition for one in records])
         until = now if wanted.end else _moment(wanted.until, now)
@@ -180,7 +170,7 @@ def waive(wanted: WaiveRequest, run: GatedRunDep, user: GetUserDep) -> WaiveAnsw
         return _answer(wanted.stage, words)
 
 
-def _verdicts(run: GatedRun) -> Iterator[StageVerdicts]:
+def _verdicts(run: IntervalView) -> Iterator[StageVerdicts]:
     pipeline, ledger = run.request.pipeline, run.ledger
     holding_of, past_of = said_waivers(pipeline, run.request.interval, ledger, run.settings)
     for stage in pipeline.stages:

@@ -22,7 +22,7 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.uuid import generate_static_uuid
 
-from stagehold.airflow.telling.stage_lineage import LineageData, StageLineage
+from stagehold.airflow.telling.stage_lineage import StageLineage
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult, Severity
 
@@ -87,7 +87,7 @@ def event_of(lineage: StageLineage, task_instance: Any) -> RunEvent:
         producer=PRODUCER,
         run=Run(runId=str(generate_static_uuid(now, f"{parent_id}/{stage}".encode())), facets=facets),
         job=Job(namespace=namespace, name=f"{name}.{stage}", facets={"jobType": kind}),
-        inputs=[_input(data) for data in lineage.inputs],
+        inputs=[_input(*data) for data in lineage.inputs],
         outputs=[_output(lineage)],
     )
 
@@ -98,13 +98,14 @@ def _stage_facet(lineage: StageLineage) -> StageRunFacet:
     return StageRunFacet(*facts, producer=PRODUCER)  # type: ignore[call-arg]
 
 
-def _input(data: LineageData) -> InputDataset:
-    namespace, name = _name(data.uri)
-    return InputDataset(namespace=namespace, name=name, inputFacets=_quality(data.verdicts))
+def _input(uri: str, verdicts: Iterable[GateResult]) -> InputDataset:
+    namespace, name = _name(uri)
+    return InputDataset(namespace=namespace, name=name, inputFacets=_quality(verdicts))
 
 
 def _output(lineage: StageLineage) -> OutputDataset:
-    namespace, name = _name(lineage.output.uri)
+    uri, verdicts = lineage.output
+    namespace, name = _name(uri)
     records = lineage.work.records
     statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
         rowCount=sum(one.rows for one in records),
@@ -115,7 +116,7 @@ def _output(lineage: StageLineage) -> OutputDataset:
     return OutputDataset(
         namespace=namespace,
         name=name,
-        facets=_quality(lineage.output.verdicts),
+        facets=_quality(verdicts),
         outputFacets={"outputStatistics": statistics},
     )
 

@@ -24,12 +24,8 @@ log = logging.getLogger(__name__)
 PROVIDER = "airflow.providers.openlineage"
 
 
-@dataclass(frozen=True)
-class LineageData:
-    """Data that a stage reads or writes, by its address, with the verdicts of its gate."""
-
-    uri: str
-    verdicts: tuple[GateResult, ...] = ()
+# The address of data that a stage reads or writes, with the verdicts of its gate.
+LineageData = tuple[str, tuple[GateResult, ...]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ def emit_lineage(
 
 
 def stage_lineage(work: StageWork, task: RegionTask, ledger: Ledger, settings: Settings) -> StageLineage:
-    output = LineageData(_address(work.stage, task, settings), work.verdicts)
+    output = _address(work.stage, task, settings), work.verdicts
     inputs = tuple(_inputs(work.stage, task, ledger, settings))
     return StageLineage(work, task.request.interval, inputs, output)
 
@@ -68,10 +64,10 @@ def _inputs(stage: Stage, task: RegionTask, ledger: Ledger, settings: Settings) 
     """Tables and files; in place of an input that is not stored, what that input is made from."""
     if stage.source is not None:
         roots, path = SourceRoots(settings.production.lake_uri, settings.project), stage.source.path
-        yield LineageData(roots.address(path) if path else stage.source.url or "")
+        yield roots.address(path) if path else stage.source.url or "", ()
     for producer in (task.pipeline.stage(edge.stage) for edge in stage.inputs):
         if producer.output.stored:
-            yield LineageData(_address(producer, task, settings), _verdicts(producer, task, ledger))
+            yield _address(producer, task, settings), _verdicts(producer, task, ledger)
         else:
             yield from _inputs(producer, task, ledger, settings)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from stagehold.ledger.ledger import Ledger
@@ -20,12 +19,7 @@ PATH = re.compile(r"(\burl: )\S+")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Untold:
-    """``whom`` the report was for, and why it could not be sent."""
-
-    whom: str
-    why: str
+Untold = tuple[str, str]  # whom the report was for, and why it could not be sent
 
 
 def untold(whom: str, error: BaseException) -> Untold:
@@ -34,13 +28,13 @@ def untold(whom: str, error: BaseException) -> Untold:
 
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     text = ": ".join(filter(None, (type(error).__name__, str(redact(said)))))
-    return Untold(whom, PATH.sub(r"\1...", ADDRESS.sub(r"\1\2/...", text))[:LONGEST])
+    return whom, PATH.sub(r"\1...", ADDRESS.sub(r"\1\2/...", text))[:LONGEST]
 
 
 def note_untold(run_id: str, found: Iterable[Untold], ledger: Ledger) -> None:
     """Put it on record, for the run's page and its history. A failure to do so fails nothing either."""
-    for failure in found:
+    for whom, why in found:
         try:
-            ledger.events.append(Event(run_id, UNTOLD, failure.whom, failure.why, datetime.now(UTC)))
+            ledger.events.append(Event(run_id, UNTOLD, whom, why, datetime.now(UTC)))
         except Exception:
-            log.exception("it is not on record that %s was not told: %s", failure.whom, failure.why)
+            log.exception("it is not on record that %s was not told: %s", whom, why)
