@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from stagehold.local.airflow_client import AirflowClient
+from tests.e2e.driven_airflow import DrivenAirflow
+
 from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.server.java import jar_paths, java_home
@@ -83,14 +84,14 @@ def main() -> None:
         os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         start_supervisor(settings, print)
         try:
-            with AirflowClient.local(settings) as airflow:
+            with DrivenAirflow.local(settings) as airflow:
                 measured = measure(airflow, pairs)
         finally:
             stop_supervisor(settings)
     show(measured)
 
 
-def measure(airflow: AirflowClient, pairs: int) -> dict[str, list[float]]:
+def measure(airflow: DrivenAirflow, pairs: int) -> dict[str, list[float]]:
     airflow._send(
         "POST", "/api/v2/connections", {"connection_id": "spark_here", "conn_type": "spark", "host": "local[2]"}
     )
@@ -105,7 +106,7 @@ def measure(airflow: AirflowClient, pairs: int) -> dict[str, list[float]]:
     return found
 
 
-def seconds_of(airflow: AirflowClient, dag: str, interval: str) -> float:
+def seconds_of(airflow: DrivenAirflow, dag: str, interval: str) -> float:
     began = time.perf_counter()
     ended = airflow.wait(airflow.trigger(dag, conf={"interval": interval} if dag == OURS else {}), RUN_SECONDS)
     if ended.state != "success":

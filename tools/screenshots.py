@@ -26,9 +26,9 @@ sys.path[:0] = [str(HERE.parent / "include"), str(HERE.parent)]
 from playwright.sync_api import Page, expect  # noqa: E402
 from tests.conftest import free_port  # noqa: E402
 from tests.e2e.browser import log_in, new_page  # noqa: E402
+from tests.e2e.driven_airflow import DrivenAirflow  # noqa: E402
 from tests.e2e.stack import RUN_SECONDS, SAMPLE, Stack  # noqa: E402
 
-from stagehold.local.airflow_client import AirflowClient  # noqa: E402
 from stagehold.local.control import start_supervisor, stop_supervisor  # noqa: E402
 from stagehold.local.demo.sample import bring_day, make_sample  # noqa: E402
 from stagehold.run.faults import FaultAction, Point  # noqa: E402
@@ -89,7 +89,7 @@ def running(home: Path) -> Iterator[Stack]:
     bring_day(Path(settings.lake_uri), date.fromisoformat(GOOD[0]))
     start_supervisor(settings, print)
     try:
-        with AirflowClient.local(settings) as airflow:
+        with DrivenAirflow.local(settings) as airflow:
             airflow.await_dag(SAMPLE)
             yield Stack(settings, airflow, SAMPLE)
     finally:

@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 from fuzz.doors.stages import REFUSED_MONTH, SLOW_MONTH
 from fuzz.doors.wishes import STAGES, Door, Standing, Wish
 from tests.conftest import QUICK_JAVA, free_port
+from tests.e2e.driven_airflow import DrivenAirflow
 from tests.e2e.stack import Stack, until
 
 from stagehold.checkpoints.releasing import as_released
 from stagehold.errors import AirflowRefused
 from stagehold.ledger.ledger import Ledger
-from stagehold.local.airflow_client import AirflowClient, DagRun
+from stagehold.local.airflow_client import DagRun
 from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.model.records import Cell
 from stagehold.run.faults import FaultAction, Point, inject
@@ -81,7 +82,7 @@ class Place:
         return self.stack.pipeline
 
     @property
-    def airflow(self) -> AirflowClient:
+    def airflow(self) -> DrivenAirflow:
         return self.stack.airflow
 
     def dates_of(self, wish: Wish) -> list[str]:
@@ -238,7 +239,7 @@ def started(folder: Path, doors: Sequence[Door]) -> Iterator[Stack]:
     declare(settings, doors)
     start_supervisor(settings, print)
     try:
-        with AirflowClient.local(settings) as airflow:
+        with DrivenAirflow.local(settings) as airflow:
             airflow._http.timeout = PATIENCE_SECONDS
             for door in doors:
                 airflow.await_dag(pipeline_of(door), PATIENCE_SECONDS)

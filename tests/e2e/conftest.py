@@ -12,9 +12,9 @@ import pytest
 from fuzz.doors.place import declare, pipeline_of
 from fuzz.doors.wishes import Door
 from tests.conftest import QUICK_JAVA, free_port
+from tests.e2e.driven_airflow import DrivenAirflow
 from tests.e2e.stack import BRIEF, SAMPLE, Stack
 
-from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.control import start_supervisor, stop_supervisor
 from stagehold.local.demo.sample import make_sample
 from stagehold.settings import Settings
@@ -224,7 +224,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     declare(settings, DOORS)
     start_supervisor(settings, print)
     try:
-        with AirflowClient.local(settings) as airflow:
+        with DrivenAirflow.local(settings) as airflow:
             for name in (SAMPLE, *PIPELINES, *map(pipeline_of, DOORS)):
                 airflow.await_dag(name)
             yield Stack(settings, airflow)

@@ -13,9 +13,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from deltalake import DeltaTable
+from tests.e2e.driven_airflow import DrivenAirflow
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.local.airflow_client import AirflowClient, DagRun
+from stagehold.local.airflow_client import DagRun
 from stagehold.local.demo.demo_run import expected_top_orders, published_top_orders
 from stagehold.local.state import ServiceState, living_supervisor
 from stagehold.model.records import Attempt, Event, PartitionRecord
@@ -34,7 +35,7 @@ class Stack:
     """Commands and looks at a running stack. Each test uses an interval of its own, so tests do not meet."""
 
     settings: Settings
-    airflow: AirflowClient
+    airflow: DrivenAirflow
     pipeline: str = BRIEF
 
     @property

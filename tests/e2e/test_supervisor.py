@@ -12,10 +12,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.e2e.driven_airflow import DrivenAirflow
 from tests.e2e.stack import RUN_SECONDS, Stack
 
 from stagehold.errors import AirflowRefused, NotInTime
-from stagehold.local.airflow_client import AirflowClient
 from stagehold.local.ports import is_free
 from stagehold.local.state import ServicePhase, known_state, living_supervisor, read_state
 from stagehold.settings import Settings
@@ -97,7 +97,7 @@ def assert_spark_answers(settings: Settings) -> None:
 
 
 def assert_airflow_runs_dags(settings: Settings) -> None:
-    with AirflowClient.local(settings) as airflow:
+    with DrivenAirflow.local(settings) as airflow:
         airflow.await_dag("nightly")
         run = airflow.wait(airflow.trigger("nightly", conf={"interval": "after the kills"}), RUN_SECONDS)
         assert run.state == "success"
@@ -114,7 +114,7 @@ def assert_airflow_runs_dags(settings: Settings) -> None:
         with pytest.raises(NotInTime):
             airflow.await_dag("missing", seconds=0.5)
     with pytest.raises(AirflowRefused, match="401"):
-        AirflowClient.logged_in(f"http://127.0.0.1:{settings.airflow_port}", "admin", "wrong")
+        DrivenAirflow.logged_in(f"http://127.0.0.1:{settings.airflow_port}", "admin", "wrong")
 
 
 def test_up_says_where_airflow_is_and_nothing_is_left_when_the_supervisor_itself_is_killed(settings: Settings) -> None:

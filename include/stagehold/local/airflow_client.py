@@ -1,4 +1,4 @@
-"""A small client of Airflow's public REST API and ours, for commands, the demo and the tests on a real Airflow."""
+"""A small client of Airflow's public REST API and ours, for commands and the demo."""
 
 from __future__ import annotations
 
@@ -38,23 +38,7 @@ class DagRun:
         return self.state in ENDED
 
 
-@dataclass(frozen=True)
-class TaskTry:
-    """The newest try of a task in a run; ``state`` is empty before it is scheduled."""
-
-    task_id: str
-    state: str
-    number: int
-    started_at: datetime | None
-    ended_at: datetime | None
-
-
-@dataclass(frozen=True)
-class Purpose:
-    """What a call is to do, and where to look if it is refused: both for the text of an error."""
-
-    what: str
-    look: str
+Purpose = tuple[str, str]  # what a call is to do, and where to look if it is refused: both for the text of an error
 
 
 class AirflowClient:
@@ -76,7 +60,7 @@ class AirflowClient:
     @classmethod
     def logged_in(cls, url: str, user: str, password: str, *, elsewhere: bool = False) -> Self:
         """A token is asked for once."""
-        purpose = Purpose(f"let {user} in", "`stagehold status` shows which Airflow this is.")
+        purpose = (f"let {user} in", "`stagehold status` shows which Airflow this is.")
         with cls(httpx.Client(base_url=url, timeout=SECONDS), elsewhere=elsewhere) as asking:
             answer = asking._send("POST", LOGIN, {"username": user, "password": password}, purpose)
         return cls.with_token(url, answer["access_token"], elsewhere=elsewhere)
@@ -96,59 +80,26 @@ class AirflowClient:
 
     def await_dag(self, dag_id: str, seconds: float = 60) -> None:
         """Wait until Airflow has parsed the DAG and can run it, then unpause it."""
-        _wait(f"DAG {dag_id} to be parsed", seconds, lambda: self._http.get(_dag(dag_id)).status_code == httpx.codes.OK)
-        self._send("PATCH", _dag(dag_id), {"is_paused": False})
+        wait_for(
+            f"DAG {dag_id} to be parsed",
+            seconds,
+            lambda: self._http.get(path_of_dag(dag_id)).status_code == httpx.codes.OK,
+        )
+        self._send("PATCH", path_of_dag(dag_id), {"is_paused": False})
 
     def trigger(
         self, dag_id: str, *, conf: Mapping[str, Any] | None = None, logical_date: datetime | None = None
     ) -> DagRun:
         body = {"conf": dict(conf or {}), "logical_date": logical_date.isoformat() if logical_date else None}
-        return _run(self._send("POST", f"{_dag(dag_id)}/dagRuns", body))
+        return _run(self._send("POST", f"{path_of_dag(dag_id)}/dagRuns", body))
 
     def run(self, dag_id: str, run_id: str) -> DagRun:
-        return _run(self._send("GET", _dag_run(dag_id, run_id)))
-
-    def tasks(self, dag_id: str, run_id: str) -> Mapping[str, TaskTry]:
-        """The newest try of each task, by task id."""
-        found = self._send("GET", f"{_dag_run(dag_id, run_id)}/taskInstances")["task_instances"]
-        return {task["task_id"]: _task_try(task) for task in found}
-
-    def wait(self, run: DagRun, seconds: float) -> DagRun:
-        """Wait until the run has succeeded or failed; raises NotInTime when it does neither within ``seconds``."""
-        _wait(f"run {run.run_id} to end", seconds, lambda: self.run(run.dag_id, run.run_id).ended)
-        return self.run(run.dag_id, run.run_id)
-
-    def log_text(self, run: DagRun, task_id: str, number: int) -> str:
-        """The log of one try, one event per line."""
-        path = f"{_dag_run(run.dag_id, run.run_id)}/taskInstances/{quote(task_id, safe='')}/logs/{number}"
-        content = self._send("GET", f"{path}?full_content=true")["content"]
-        return "\n".join(str(line.get("event", line)) if isinstance(line, dict) else str(line) for line in content)
-
-    def clear(
-        self, run: DagRun, task_ids: Sequence[str] = (), *, downstream: bool = True, only_failed: bool = False
-    ) -> tuple[str, ...]:
-        """Have tasks of the run, or all, run again; gives the ids of those that were cleared."""
-        body: dict[str, Any] = {
-            "dag_run_id": run.run_id,
-            "dry_run": False,
-            "only_failed": only_failed,
-            "include_downstream": downstream,
-            "reset_dag_runs": True,
-        }
-        if task_ids:
-            body["task_ids"] = list(task_ids)
-        cleared = self._send("POST", f"{_dag(run.dag_id)}/clearTaskInstances", body)["task_instances"]
-        return tuple(task["task_id"] for task in cleared)
-
-    def mark_failed(self, run: DagRun, task_id: str) -> None:
-        """What "mark as failed" does in the UI: a task that is running is stopped."""
-        task = f"{_dag_run(run.dag_id, run.run_id)}/taskInstances/{quote(task_id, safe='')}"
-        self._send("PATCH", task, {"new_state": "failed"})
+        return _run(self._send("GET", path_of_run(dag_id, run_id)))
 
     def fail_run(self, dag_id: str, run_id: str) -> None:
         """What "mark run as failed" does in the UI: its tasks that run are stopped, and none starts."""
         purpose = _of_run("mark {} as failed", dag_id, run_id)
-        self._send("PATCH", _dag_run(dag_id, run_id), {"state": "failed"}, purpose)
+        self._send("PATCH", path_of_run(dag_id, run_id), {"state": "failed"}, purpose)
 
     def grid(self, dag_id: str, run_id: str) -> dict[str, Any]:
         """What the run's Stagehold page shows."""
@@ -156,7 +107,7 @@ class AirflowClient:
 
     def plugin_health(self) -> dict[str, Any]:
         """What the plugin says of itself: that it is there, and that the caller is let in."""
-        return dict(self._send("GET", "/stagehold/api/health", purpose=Purpose("say how its Stagehold is", "")))
+        return dict(self._send("GET", "/stagehold/api/health", purpose=("say how its Stagehold is", "")))
 
     def resume(self, dag_id: str, run_id: str, *, dry_run: bool = False) -> dict[str, Any]:
         """What the page's Resume button does: clear the least that brings the run to its end, and say what that was."""
@@ -166,7 +117,7 @@ class AirflowClient:
     def backfill(self, dag_id: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Begin a backfill of which the plan was shown."""
         again = f"stagehold backfill {dag_id} --from {wanted['first']} --to {wanted['last']} --dry-run"
-        purpose = Purpose(f"start the backfill of {dag_id}", f"`{again}` shows what would run now.")
+        purpose = (f"start the backfill of {dag_id}", f"`{again}` shows what would run now.")
         return dict(self._send("POST", f"/stagehold/api/dags/{quote(dag_id, safe='')}/backfill", wanted, purpose))
 
     def dates(self, dag_id: str, first: datetime, last: datetime) -> Mapping[datetime, DagRun]:
@@ -174,7 +125,7 @@ class AirflowClient:
         found: dict[datetime, DagRun] = {}
         span = f"logical_date_gte={_text(first)}&logical_date_lte={_text(last)}&limit={PAGE}"
         while True:
-            answer = self._send("GET", f"{_dag(dag_id)}/dagRuns?{span}&offset={len(found)}")
+            answer = self._send("GET", f"{path_of_dag(dag_id)}/dagRuns?{span}&offset={len(found)}")
             runs = {datetime.fromisoformat(run["logical_date"]): _run(run) for run in answer["dag_runs"]}
             found.update(runs)
             if not runs or len(found) >= answer["total_entries"]:
@@ -189,25 +140,25 @@ class AirflowClient:
     def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, purpose: Purpose | None = None
     ) -> Any:
-        told = purpose or Purpose(f"carry out {method} {path}", "`stagehold status` shows services and runs.")
+        what, look = purpose or (f"carry out {method} {path}", "`stagehold status` shows services and runs.")
         url = str(self._http.base_url).rstrip("/")
         try:
             answer = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
             wrong = unspeakable(error, url) if self._elsewhere else None
-            raise wrong or AirflowSilent(url, told.what, _why(error), elsewhere=self._elsewhere) from error
+            raise wrong or AirflowSilent(url, what, _why(error), elsewhere=self._elsewhere) from error
         if not answer.is_success:
             wrong = misunderstood(answer, path, url) if self._elsewhere else None
-            raise wrong or _refused(answer, told, elsewhere=self._elsewhere)
+            raise wrong or _refused(answer, what, look, elsewhere=self._elsewhere)
         try:
             return answer.json()
         except ValueError:
-            raise (no_api(url) if self._elsewhere else AirflowSilent(url, told.what, NO_JSON)) from None
+            raise (no_api(url) if self._elsewhere else AirflowSilent(url, what, NO_JSON)) from None
 
 
-def _refused(answer: httpx.Response, told: Purpose, *, elsewhere: bool) -> AirflowRefused:
+def _refused(answer: httpx.Response, what: str, look: str, *, elsewhere: bool) -> AirflowRefused:
     said = Refusal.of(answer.status_code, answer.headers.get("content-type", ""), answer.text)
-    return AirflowRefused(answer.status_code, said.sentence(told.what), told.look, elsewhere=elsewhere)
+    return AirflowRefused(answer.status_code, said.sentence(what), look, elsewhere=elsewhere)
 
 
 def _why(error: httpx.HTTPError) -> str:
@@ -222,20 +173,20 @@ def _why(error: httpx.HTTPError) -> str:
 def _of_run(what: str, dag_id: str, run_id: str) -> Purpose:
     """:param what: is to be done, with a place for the run."""
     run = f"{dag_id}/{run_id}"
-    return Purpose(what.format(run), f"`stagehold status {in_shell(run)}` shows the run.")
+    return what.format(run), f"`stagehold status {in_shell(run)}` shows the run."
 
 
-def _wait(what: str, seconds: float, condition: Callable[[], bool]) -> None:
+def wait_for(what: str, seconds: float, condition: Callable[[], bool]) -> None:
     if not wait_until(condition, seconds, POLL_SECONDS):
         raise NotInTime(what, seconds)
 
 
-def _dag(dag_id: str) -> str:
+def path_of_dag(dag_id: str) -> str:
     return f"/api/v2/dags/{quote(dag_id, safe='')}"
 
 
-def _dag_run(dag_id: str, run_id: str) -> str:
-    return f"{_dag(dag_id)}/dagRuns/{quote(run_id, safe='')}"
+def path_of_run(dag_id: str, run_id: str) -> str:
+    return f"{path_of_dag(dag_id)}/dagRuns/{quote(run_id, safe='')}"
 
 
 def _stagehold_run(dag_id: str, run_id: str) -> str:
@@ -248,17 +199,3 @@ def _text(moment: datetime) -> str:
 
 def _run(answer: Mapping[str, Any]) -> DagRun:
     return DagRun(dag_id=answer["dag_id"], run_id=answer["dag_run_id"], state=answer["state"])
-
-
-def _task_try(answer: Mapping[str, Any]) -> TaskTry:
-    return TaskTry(
-        task_id=answer["task_id"],
-        state=answer["state"] or "",
-        number=answer["try_number"],
-        started_at=_moment(answer["start_date"]),
-        ended_at=_moment(answer["end_date"]),
-    )
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
