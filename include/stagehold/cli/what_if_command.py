@@ -135,7 +135,7 @@ def _show_graph(file: Path, found: Consequences, *, early_cutoff: bool, as_json:
         print_table(
             f"What would restart in {file.name}",
             ("vertex", "why"),
-            [(vertex.id, vertex.reason) for vertex in found.restart],
+            found.restart.items(),
         )
         typer.echo(f"{len(found.regions)} regions; may be deleted: {', '.join(found.releasable) or 'nothing'}")
         typer.echo(_spared_text(found, early_cutoff=early_cutoff))
@@ -148,12 +148,14 @@ def _spared_text(found: Consequences, *, early_cutoff: bool) -> str:
             "By Flink's rule, what has finished restarts if what it read is produced again. --early-cutoff goes by a "
             "resume's: what was only lost comes out equal."
         )
-    return f"Early cutoff spares: {', '.join(vertex.id for vertex in found.spared) or 'nothing'}"
+    return f"Early cutoff spares: {', '.join(found.spared) or 'nothing'}"
 
 
 def _document(found: Consequences) -> dict[str, Any]:
-    restart = [{"id": vertex.id, "reason": vertex.reason} for vertex in found.restart]
-    spared = [{"id": vertex.id, "reason": vertex.reason} for vertex in found.spared]
+    restart, spared = (
+        [{"id": vertex, "reason": reason} for vertex, reason in reasons.items()]
+        for reasons in (found.restart, found.spared)
+    )
     return {"regions": found.regions, "restart": restart, "releasable": found.releasable, "spared": spared}
 
 

@@ -48,19 +48,8 @@ class WrittenValue:
         return f"{self.kind} '{self.text}'".strip() if self.quoted else self.text
 
 
-@dataclass(frozen=True)
-class ColumnComparison:
-    """A column, how it is compared, and the values that it is compared with."""
-
-    column: str
-    operator: str
-    values: tuple[Value, ...]
-
-    def may_hold(self, least: Value, most: Value) -> bool:
-        """Whether it may hold for some value between two, both of them included."""
-        return HOLDS_BETWEEN[self.operator](least, most, self.values)
-
-
+# A column, how it is compared, and the values that it is compared with.
+ColumnComparison = tuple[str, str, tuple[Value, ...]]
 HOLDS_BETWEEN: Mapping[str, Callable[[Value, Value, Sequence[Value]], bool]] = {
     "=": lambda least, most, values: least <= values[0] <= most,
     "<>": lambda least, most, values: not least == most == values[0],
@@ -83,10 +72,8 @@ class Slice:
         """Whether rows may be in it, of which ``span`` tells a column's least and greatest value, as far as it is
         known.
         """
-        return all(self._may_hold(comparison, span(comparison.column)) for comparison in self.comparisons)
-
-    def _may_hold(self, comparison: ColumnComparison, between: tuple[Value, Value] | None) -> bool:
-        return between is None or comparison.may_hold(*between)
+        between = ((span(column), operator, values) for column, operator, values in self.comparisons)
+        return all(known is None or HOLDS_BETWEEN[operator](*known, values) for known, operator, values in between)
 
 
 def check_slice(text: str) -> None:
@@ -106,9 +93,9 @@ def read_slice(text: str, types: Mapping[str, str]) -> Slice:
             raise SliceUnfit(f"there is no column {column}; there are {', '.join(types)}")
         name = named[column.lower()]
         values = tuple(_of_type(name, types[name].lower(), value) for value in written)
-        found.append(ColumnComparison(name, operator, values))
+        found.append((name, operator, values))
     kinds = {name: _kind(types[name].lower()) for name in types}
-    return Slice(tuple(found), " AND ".join(_spark(each, kinds[each.column]) for each in found))
+    return Slice(tuple(found), " AND ".join(_spark(each, kinds[each[0]]) for each in found))
 
 
 def with_interval(text: str, edge: Callable[[str], datetime], zone: str = "") -> str:
@@ -295,10 +282,7 @@ READ: Mapping[str, Callable[[WrittenValue], Value | None]] = {
 
 
 def _spark(comparison: ColumnComparison, kind: str | None) -> str:
-    name = f"`{comparison.column.replace('`', '``')}`"
-    values = [f"TIMESTAMP_NTZ '{value}'" if kind == LOCAL else literal(value) for value in comparison.values]
-    return (
-        f"{name} IN ({', '.join(values)})"
-        if comparison.operator == "IN"
-        else f"{name} {comparison.operator} {values[0]}"
-    )
+    column, operator, compared = comparison
+    name = f"`{column.replace('`', '``')}`"
+    values = [f"TIMESTAMP_NTZ '{value}'" if kind == LOCAL else literal(value) for value in compared]
+    return f"{name} IN ({', '.join(values)})" if operator == "IN" else f"{name} {operator} {values[0]}"

@@ -8,7 +8,7 @@ from tests.topology.graphs import graph
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import AttemptState
-from stagehold.plan.imagined.what_if import WouldRun, hypothesis_of, imagined_run, what_if, what_if_graph
+from stagehold.plan.imagined.what_if import hypothesis_of, imagined_run, what_if, what_if_graph
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
@@ -144,7 +144,7 @@ def test_with_full_failover_everything_runs_after_a_failure_and_nothing_more_aft
 
 def test_what_runs_together_with_a_failure_says_so():
     _, found = asked(pipeline("a", "b>: a", "c: b"), fail="b:1")
-    assert [(vertex.id, vertex.reason) for vertex in found.restart] == [
+    assert [*found.restart.items()] == [
         ("b:1", "it failed"),
         ("c:1", "it runs together with b[1], which failed"),
     ]
@@ -153,7 +153,7 @@ def test_what_runs_together_with_a_failure_says_so():
 def test_the_answer_lists_regions_restarts_and_what_may_be_deleted():
     _, found = asked(pipeline("a", "b>: a", "c: b"), fail="c:0", lost="a:2")
     assert found.regions == (("a:0",), ("a:1",), ("a:2",), ("b:0", "c:0"), ("b:1", "c:1"), ("b:2", "c:2"))
-    assert [vertex.id for vertex in found.restart] == ["b:0", "c:0"]
+    assert [*found.restart] == ["b:0", "c:0"]
     assert found.releasable == ("a:1",)
 
 
@@ -193,9 +193,7 @@ def test_nothing_reuses_what_runs_and_nothing_that_runs_lacks_its_input(fail, lo
         if decided[reader].computes:
             assert decided[producer] is not Action.RELEASE
             assert decided[producer].computes or ":".join(map(str, producer)) not in lost
-    assert {vertex.id for vertex in found.restart} == {
-        f"{stage}:{index}" for (stage, index), action in decided.items() if action.computes
-    }
+    assert {*found.restart} == {f"{stage}:{index}" for (stage, index), action in decided.items() if action.computes}
     assert decided[("d", 0)] is not Action.RELEASE
 
 
@@ -234,14 +232,14 @@ def test_what_would_restart_in_a_graph(reads, states, failed, lost, missing, res
         lost=lost.split(),
         missing=missing.split(),
     )
-    assert [vertex.id for vertex in found.restart] == restart.split()
+    assert [*found.restart] == restart.split()
     assert found.releasable == tuple(releasable.split())
 
 
 def test_regions_of_a_graph_and_reasons():
     found = what_if_graph(graph("a>b b-c"), {"a": STATES["r"], "b": STATES["r"]}, failed=["a"])
     assert found.regions == (("a", "b"), ("c",))
-    assert found.restart[0] == WouldRun("a", "it failed, or runs together with what failed")
+    assert found.restart["a"] == "it failed, or runs together with what failed"
 
 
 @pytest.mark.parametrize(
@@ -274,11 +272,11 @@ def test_early_cutoff_spares_what_has_finished_and_reads_what_was_only_lost(
 ):
     known = {text[0]: STATES[text[1]] for text in states.split()}
     found = what_if_graph(graph(reads), known, failed=failed.split(), lost=lost.split(), early_cutoff=True)
-    assert sorted(vertex.id for vertex in found.restart) == sorted(restart.split())
-    assert [vertex.id for vertex in found.spared] == spared.split()
+    assert sorted(found.restart) == sorted(restart.split())
+    assert [*found.spared] == spared.split()
     by_flink = what_if_graph(graph(reads), known, failed=failed.split(), lost=lost.split())
-    assert {vertex.id for vertex in found.restart} <= {vertex.id for vertex in by_flink.restart}
-    assert by_flink.spared == ()
+    assert {*found.restart} <= {*by_flink.restart}
+    assert by_flink.spared == {}
 
 
 SHAPES = [
@@ -305,5 +303,5 @@ def test_a_resume_and_region_failover_go_by_one_rule(shape, fail, lost):
     states = {vertex.id: STATES["r" if vertex.id in failed else "f"] for vertex in topology.vertices}
     parts = [part.id for part in topology.partitions if part.id in gone]
     found = what_if_graph(topology, states, failed=sorted(failed), lost=parts, early_cutoff=True)
-    assert {vertex.id for vertex in resumed.restart} == {vertex.id for vertex in found.restart}
-    assert {vertex.id for vertex in found.spared} <= {vertex.id for vertex in resumed.spared}
+    assert {*resumed.restart} == {*found.restart}
+    assert {*found.spared} <= {*resumed.spared}

@@ -41,23 +41,16 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class WouldRun:
-    """A vertex, and why it would run, or why it need not."""
-
-    id: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Consequences:
-    """What follows from a hypothesis: regions in topological order, what runs again, what may be deleted meanwhile, and
-    what is ``spared``: it was computed and reads what was only lost, which comes out equal.
+    """What follows from a hypothesis: regions in topological order, vertices that run again, what may be deleted
+    meanwhile, and vertices that are ``spared``: they were computed and read what was only lost, which comes out equal.
+    Each vertex has its reason.
     """
 
     regions: tuple[tuple[str, ...], ...]
-    restart: tuple[WouldRun, ...]
+    restart: Mapping[str, str]
     releasable: tuple[str, ...]
-    spared: tuple[WouldRun, ...] = ()
+    spared: Mapping[str, str]
 
 
 def hypothesis_of(
@@ -88,14 +81,12 @@ def what_if(situation: Situation, hypothesis: Hypothesis) -> tuple[ResumePlan, C
     gone = {partition_name(*place) for place in hypothesis.lost}
     releasable = [name for name in _releasable(regions, plan) if name not in gone]
     explained = _with(plan, reasons, hypothesis.lost, frozenset(releasable))
-    restart = tuple(
-        WouldRun(_name(decision), str(decision.reason)) for decision in explained.decisions if decision.action.computes
-    )
-    spared = tuple(
-        WouldRun(_name(decision), str(decision.reason))
+    restart = {_name(decision): str(decision.reason) for decision in explained.decisions if decision.action.computes}
+    spared = {
+        _name(decision): str(decision.reason)
         for decision in plan.decisions
         if decision.hinges_on and not decision.action.computes
-    )
+    }
     return explained, Consequences(regions.regions, restart, tuple(releasable), spared)
 
 
@@ -123,9 +114,9 @@ def what_if_graph(
     releasable = tuple(name for name in releasable_partitions(regions, after) if name not in gone)
     return Consequences(
         regions.regions,
-        tuple(WouldRun(restart.vertex, restart.reason) for restart in restarts),
+        {restart.vertex: restart.reason for restart in restarts},
         releasable,
-        tuple(WouldRun(*kept) for kept in spared),
+        dict(spared),
     )
 
 
