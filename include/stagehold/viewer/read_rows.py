@@ -20,8 +20,7 @@ from stagehold.errors import InvalidArgument, QueryRefused
 from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION
 from stagehold.model.stage_state import StateKind, StateShape
-from stagehold.viewer.database import closed_database, database_over
-from stagehold.viewer.local_files import Tell
+from stagehold.viewer.database import Tell, closed_database, database_over
 from stagehold.viewer.views import DATA, View, identifier, view_names, views_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Any
 from stagehold.lake.store.columns import EXPECTATION, PARTITION
 from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.viewer.database import database_over
-from stagehold.viewer.local_files import Tell
+from stagehold.viewer.database import Tell, database_over
 from stagehold.viewer.read_rows import Rows, answer, fetched
 from stagehold.viewer.views import DATA, View, data_view, identifier, set_aside_view
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from stagehold.errors import InvalidArgument
 from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.lake.store.columns import PARTITION
-from stagehold.viewer.database import database_over
+from stagehold.viewer.database import Tell, database_over
 from stagehold.viewer.diff import StageDiff, differing
-from stagehold.viewer.local_files import Tell
 from stagehold.viewer.read_rows import Rows, fetched
 from stagehold.viewer.views import View, consumable, data_view, identifier
 

@@ -10,9 +10,9 @@ from tests.plan.restart.test_strategy import made
 from stagehold import errors
 from stagehold.errors import Fenced, GateBlocked, LeaseHeld, PartitionDataMissing, Terminal
 from stagehold.model.records import FailureClass
-from stagehold.plan.restart.failure import causes, diagnose
-from stagehold.plan.restart.python_traceback import RaisedError, TracedFrame, read_traceback
+from stagehold.plan.restart.error_facts import RaisedError, TracedFrame, read_traceback
 from stagehold.plan.restart.replay import RestartHistory, handle_failure
+from stagehold.plan.restart.rules import causes, diagnose
 
 FENCED = Fenced("a", 1, 2)
 MISSING = PartitionDataMissing("orders", [3, 4])

@@ -32,8 +32,7 @@ from stagehold.errors import (
     StageFailed,
 )
 from stagehold.model.records import FailureClass
-from stagehold.plan.restart.failure import diagnose
-from stagehold.plan.restart.rules import RULES, WORKER_LOST, rules_of
+from stagehold.plan.restart.rules import RULES, WORKER_LOST, diagnose, rules_of
 from stagehold.spec.settings.restart import FailureDeclaration
 
 TERMINAL, ENVIRONMENT = FailureClass.NON_RECOVERABLE, FailureClass.ENVIRONMENT

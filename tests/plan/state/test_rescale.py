@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stagehold.errors import ImpossibleKeyGroups
 from stagehold.model.keys.key_groups import range_of
 from stagehold.model.stage_state import StateKind
-from stagehold.plan.state.rescale import old_lists_read, old_partitions_read, slice_of
+from stagehold.plan.state.earlier_state import old_lists_read, old_partitions_read, slice_of
 
 SPLIT, UNION, BROADCAST = StateKind.SPLIT, StateKind.UNION, StateKind.BROADCAST
 

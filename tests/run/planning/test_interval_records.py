@@ -12,7 +12,7 @@ from tests.made_records import acceptance
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell
-from stagehold.run.planning.interval_records import read_records
+from stagehold.run.planning.shared_facts import read_records
 
 FIRST, SECOND, NEVER = "2024-01-01", "2024-01-02", "2024-01-03"
 

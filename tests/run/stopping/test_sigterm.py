@@ -12,7 +12,7 @@ from stagehold.errors import LedgerUnavailable, ProcessTerminated, RunSuspended
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, FailureClass, RunState
-from stagehold.plan.restart.failure import diagnose
+from stagehold.plan.restart.rules import diagnose
 from stagehold.run.here.region import work_on
 from stagehold.run.journal.journal import verdict_of
 from stagehold.run.stopping.stopping import Sigterm, cancel_run_here, sigterms_told_apart, suspend_run

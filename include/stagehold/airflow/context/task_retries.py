@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.definitions.retry_policy import RetryDecision, RetryPolicy
 
-from stagehold.plan.restart.failure import diagnose
 from stagehold.plan.restart.replay import first_delay
-from stagehold.plan.restart.rules import TERMINATED, rules_of
+from stagehold.plan.restart.rules import TERMINATED, diagnose, rules_of
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.restart import RestartStrategy
 

@@ -18,8 +18,7 @@ from stagehold.errors import StageholdError
 from stagehold.gates.engine.internals import alias_of
 from stagehold.lake.store.columns import quoted
 from stagehold.model.records import FailureClass
-from stagehold.plan.restart.failure import diagnose
-from stagehold.plan.restart.rules import ANYTHING
+from stagehold.plan.restart.rules import ANYTHING, diagnose
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

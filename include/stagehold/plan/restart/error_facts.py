@@ -1,5 +1,5 @@
 """What the failure rules ask about one error, wherever it was raised:
-in this process, in Spark's server, or in a Python worker.
+in this process, in Spark's server, or in a Python worker, of which only Python's text of the error comes back.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ import builtins
 import re
 import sys
 from dataclasses import dataclass
-
-from stagehold.plan.restart.python_traceback import RaisedError, read_traceback
 
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ")
 STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
@@ -77,3 +75,52 @@ def failures_in(error: BaseException) -> tuple[str, ...]:
         return ()
     details = (error.getMessageParameters() or {}).get("failureDetails", "")  # type: ignore[attr-defined]
     return tuple(text.strip() for text in NUMBER.split(details)[1:])
+
+
+BEGIN = "Traceback (most recent call last):"
+FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$')
+RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$", re.DOTALL)
+STATE_BEHIND = re.compile(r"\s*SQLSTATE: \w{5}\s*$")  # Spark puts it behind the text
+
+
+@dataclass(frozen=True)
+class TracedFrame:
+    """A line of code that was being run."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
+class RaisedError:
+    """The error that came out: its class as Python names it (``ValueError``, ``jobs.errors.BadInput``), and where it
+    was raised.
+
+    ``frames`` go from the outermost call inwards. Frames of the errors that it was raised from come before.
+    """
+
+    kind: str
+    message: str
+    frames: tuple[TracedFrame, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" if self.message else self.kind
+
+
+def read_traceback(text: str) -> RaisedError | None:
+    """The last error in a text of Python's, as it comes back from a worker of Spark; None if there is none."""
+    before, found, last = text.rpartition(BEGIN)
+    if not found:
+        return None
+    lines = last.splitlines()[1:]
+    end = next((place for place, line in enumerate(lines) if line and not line.startswith(" ")), len(lines))
+    raised = RAISED.match(STATE_BEHIND.sub("", "\n".join(lines[end:])).strip())
+    if raised is None:
+        return None
+    return RaisedError(raised["kind"], raised["message"] or "", (*_frames(before.splitlines()), *_frames(lines[:end])))
+
+
+def _frames(lines: list[str]) -> tuple[TracedFrame, ...]:
+    found = filter(None, map(FRAME.match, lines))
+    return tuple(TracedFrame(match["file"], int(match["line"]), match["function"]) for match in found)

@@ -12,7 +12,7 @@ from stagehold.plan.resume.decisions import Decision, ReuseDecision, RunDecision
 from stagehold.plan.resume.judgement import identities, judge, shared_key
 from stagehold.plan.resume.situation import Rescaled, Situation
 from stagehold.plan.resume.upstream import Upstream
-from stagehold.plan.state.rescale import old_partitions_read
+from stagehold.plan.state.earlier_state import old_partitions_read
 from stagehold.spec.pipeline import Stage
 
 

@@ -21,12 +21,11 @@ from stagehold.plan.resume.plan_summary import Seconds, estimate, recorded_secon
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.planning.interval_records import IntervalRecords, read_records
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.run.planning.restoring import why_all_is_computed
-from stagehold.run.planning.shared_facts import SharedFacts
+from stagehold.run.planning.shared_facts import IntervalRecords, SharedFacts, read_records
 from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage

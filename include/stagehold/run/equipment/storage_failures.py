@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from stagehold.errors import StageFailed, StageholdError, StorageProblem, StorageUnusable
 from stagehold.lake.store.location import OBJECT_STORE
-from stagehold.plan.restart.failure import diagnose
+from stagehold.plan.restart.rules import diagnose
 from stagehold.settings import Settings
 
 FEW_BYTES = 1 << 20  # a disk that has less left is full

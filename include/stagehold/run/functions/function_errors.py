@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from stagehold.code.project import functions, load_module
 from stagehold.code.sql_job import is_sql, shown_job
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
-from stagehold.plan.restart.error_facts import failures_in, raised_in_worker
-from stagehold.plan.restart.python_traceback import TracedFrame
+from stagehold.plan.restart.error_facts import TracedFrame, failures_in, raised_in_worker
 from stagehold.run.functions.isolation import reporting_stray_keys
 from stagehold.secrets import masked
 from stagehold.spark.session.sessions import translate

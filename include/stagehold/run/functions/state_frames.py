@@ -16,8 +16,7 @@ from stagehold.model.keys.key_groups import range_of
 from stagehold.model.records import PartitionRecord
 from stagehold.model.stage_state import StateKind, StateShape
 from stagehold.plan.resume.situation import Rescaled
-from stagehold.plan.state.earlier_state import Cut, Earlier, Given, Piece
-from stagehold.plan.state.rescale import old_partitions_read
+from stagehold.plan.state.earlier_state import Cut, Earlier, Given, Piece, old_partitions_read
 from stagehold.run.functions.isolation import require_own_keys
 from stagehold.run.functions.key_columns import in_groups, key_group, partition_of_key
 from stagehold.spec.pipeline import Stage

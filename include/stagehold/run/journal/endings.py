@@ -11,9 +11,8 @@ from contextlib import contextmanager, suppress
 from stagehold.errors import LedgerUnavailable, RunIdTaken
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt
-from stagehold.plan.restart.failure import diagnose
 from stagehold.plan.restart.replay import TRIES_TO_BEGIN, pause_before_try
-from stagehold.plan.restart.rules import LEDGER_UNAVAILABLE
+from stagehold.plan.restart.rules import LEDGER_UNAVAILABLE, diagnose
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.journal import journal

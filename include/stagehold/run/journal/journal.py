@@ -14,9 +14,8 @@ from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, FailureClass, Run, RunState
 from stagehold.model.states import AttemptEvent, RunEvent, newest_life
-from stagehold.plan.restart.failure import Diagnosis, diagnose
 from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_failures, run_state_after
-from stagehold.plan.restart.rules import WORKER_LOST, rules_of
+from stagehold.plan.restart.rules import WORKER_LOST, Diagnosis, diagnose, rules_of
 from stagehold.plan.split.regions import stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.run.planning.planning import RunRequest

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Callable
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,14 +18,47 @@ from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.choices import Acceptance, Waiver
 from stagehold.model.keys.compute_key import digest
+from stagehold.model.records import PartitionRecord, StageVerdict
 from stagehold.plan.resume.situation import StageFacts
-from stagehold.run.planning.interval_records import IntervalRecords, read_records
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
 from stagehold.sources.declared_reads import declared_reads
 from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
+
+
+@dataclass(frozen=True)
+class IntervalRecords:
+    """``partitions`` are the newest records by stage id. What people and gates said of whole stages is oldest first."""
+
+    partitions: Mapping[str, tuple[PartitionRecord, ...]]
+    acceptances: tuple[Acceptance, ...]
+    waivers: tuple[Waiver, ...]
+    verdicts: tuple[StageVerdict, ...]
+
+
+def read_records(pipeline: str, intervals: Collection[str], ledger: Ledger) -> Mapping[str, IntervalRecords]:
+    """The records by interval, by as many queries for many intervals as for one."""
+    partitions = ledger.partitions.newest_of_each(pipeline, intervals)
+    acceptances = ledger.acceptances.holding(pipeline, intervals)
+    waivers: defaultdict[str, list[Waiver]] = defaultdict(list)
+    for waiver in ledger.waivers.of_each(pipeline, intervals):
+        waivers[waiver.interval].append(waiver)
+    verdicts: defaultdict[str, list[StageVerdict]] = defaultdict(list)
+    for verdict in ledger.stage_verdicts.of_each(pipeline, intervals):
+        verdicts[verdict.cell.interval].append(verdict)
+    return {
+        interval: IntervalRecords(
+            partitions.get(interval, {}),
+            tuple(word for word in acceptances if word.interval in (None, interval)),
+            tuple(waivers[interval]),
+            tuple(verdicts[interval]),
+        )
+        for interval in intervals
+    }
+
 
 # Versions and session settings that can change a result. Cores, memory and ports cannot.
 RESULT_PACKAGES = ("pyspark", "delta-spark")
