@@ -16,7 +16,7 @@ from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import partitions
 from stagehold.model.records import Cell, DataFile
 from stagehold.model.standing import PartitionState
-from stagehold.plan.waves.sizing import PartitionCost
+from stagehold.plan.waves.sizing import WaveCost
 
 NAME = "sales/2024-01-01/joined"
 
@@ -74,15 +74,24 @@ def test_other_stages_intervals_and_pipelines_do_not_mix(ledger, lease):
     assert not ledger.partitions.knows("costs", "2024-01-02")
 
 
-def test_the_pace_of_a_stage_is_that_of_the_first_run_that_timed_it(ledger, lease):
+def test_the_cost_of_a_stage_is_that_of_the_waves_of_the_first_run_that_timed_some(ledger, lease):
     other = Cell("sales", "orders", "2024-01-01")
     files = (DataFile("_data/a/1/_partition=0/0.parquet", 100, 1), DataFile("_data/a/1/_partition=0/1.parquet", 50, 1))
     timed = [record(0, seconds=1.5, files=files), record(1, seconds=2.5, files=()), record(2)]
     more = [record(0, cell=other, seconds=9.0), record(0, run_id="run-2", seconds=7.0, files=files[:1])]
     ledger.partitions.record([*timed, *more, record(0, run_id="run-3")], lease)
-    assert ledger.partitions.usual_cost("joined", ["run-1", "run-2"]) == PartitionCost(2.0, 75.0)
-    assert ledger.partitions.usual_cost("joined", ["run-4", "run-3", "run-2"]) == PartitionCost(7.0, 100.0)
+    assert ledger.partitions.usual_cost("joined", ["run-1", "run-2"]) == WaveCost(0.0, 2.0, 75.0)
+    assert ledger.partitions.usual_cost("joined", ["run-4", "run-3", "run-2"]) == WaveCost(0.0, 7.0, 100.0)
     assert ledger.partitions.usual_cost("joined", ["run-3"]) is None
+
+
+def test_waves_of_one_run_tell_what_a_wave_costs_however_small_it_is(ledger, lease):
+    sizes = {1: 2, 2: 4, 3: 16, 4: 32}
+    for wave, size in sizes.items():
+        each = [record(number, wave=wave, seconds=(6.0 + 0.5 * size) / size) for number in range(size)]
+        ledger.partitions.record(each, lease)
+    cost = ledger.partitions.usual_cost("joined", ["run-1"])
+    assert (cost.fixed, cost.each) == pytest.approx((6.0, 0.5))
 
 
 def test_a_fenced_attempt_records_nothing(ledger, lease):

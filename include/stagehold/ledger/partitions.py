@@ -19,7 +19,7 @@ from stagehold.ledger.database.schema import partition_counts, partitions
 from stagehold.ledger.leases import check_epoch
 from stagehold.model.records import Cell, Lease, PartitionCount, PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.waves.sizing import PartitionCost
+from stagehold.plan.waves.sizing import WaveCost
 
 
 @dataclass(frozen=True)
@@ -204,16 +204,20 @@ class Partitions:
                 seconds.setdefault(stage, {})[partition] = took
         return seconds
 
-    def usual_cost(self, stage: str, run_ids: Sequence[str]) -> PartitionCost | None:
-        """What a partition of a stage, by its id, took in the first of these runs that timed one; None without any."""
+    def usual_cost(self, stage: str, run_ids: Sequence[str]) -> WaveCost | None:
+        """What waves of a stage, by its id, took in the first of these runs that timed some; None without any."""
         columns = partitions.c
-        timed = select(func.avg(columns.seconds), func.avg(bytes_of(columns.files)))
-        timed = timed.where(columns.stage == stage, columns.seconds.is_not(None))
+        timed = (
+            select(func.count(), func.sum(columns.seconds), func.sum(bytes_of(columns.files)))
+            .where(columns.stage == stage, columns.seconds.is_not(None))
+            .group_by(columns.attempt_id, columns.wave)
+            .order_by(func.min(columns.id))
+        )
         with self._database.reading() as connection:
             for run_id in run_ids:
-                seconds, size = connection.execute(timed.where(columns.run_id == run_id)).one()
-                if seconds is not None:
-                    return PartitionCost(float(seconds), float(size))
+                waves = connection.execute(timed.where(columns.run_id == run_id)).all()
+                if waves:
+                    return WaveCost.of([(count, float(seconds), float(size)) for count, seconds, size in waves])
         return None
 
     def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:

@@ -17,7 +17,7 @@ from stagehold.plan.waves.sizing import (
     TASK_BYTES,
     AdaptiveInterval,
     DeclaredInterval,
-    PartitionCost,
+    WaveCost,
     WaveSizer,
     adaptive_interval,
 )
@@ -26,7 +26,7 @@ SIZER = WaveSizer(DeclaredInterval(10), slots=4)
 
 
 def known(seconds, size=0.0):
-    return None if seconds is None else PartitionCost(seconds, size)
+    return None if seconds is None else WaveCost(0.0, seconds, size)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_first_wave_is_small_unless_the_stage_was_timed_before(seconds, rema
     ],
 )
 def test_the_next_wave_aims_at_the_interval(size, seconds, before, remaining, expected):
-    assert replace(SIZER, known=known(before)).following(remaining, size, seconds, 0.1)[0] == expected
+    assert replace(SIZER, known=known(before)).following(remaining, [(size, seconds, 0.0)], 0.1)[0] == expected
 
 
 def test_what_cannot_be_divided_is_one_wave():
@@ -84,7 +84,7 @@ def test_the_reason_says_what_was_known():
 def test_an_adaptive_interval_follows_the_measured_commit():
     sizer = WaveSizer(AdaptiveInterval(0, 0.0), slots=4, known=known(1.0))
     assert sizer.first(10_000)[0] == 417  # sqrt(2 * 1 s * 24 h) is 416 s, which 24 equal waves come close to
-    assert sizer.following(10_000, 100, 100, 0.01)[0] < 100
+    assert sizer.following(10_000, [(100, 100.0, 0.0)], 0.01)[0] < 100
 
 
 SECONDS = st.floats(0, 1e6)
@@ -95,30 +95,109 @@ SIZERS = st.builds(
         st.builds(AdaptiveInterval, st.integers(0, 100), SECONDS),
     ),
     slots=st.integers(1, 100),
-    known=st.one_of(st.none(), st.builds(PartitionCost, st.floats(0, 1e6), st.floats(0, 1e12))),
+    known=st.one_of(st.none(), st.builds(WaveCost, SECONDS, st.floats(0, 1e6), st.floats(0, 1e12))),
 )
 
 
-@given(sizer=SIZERS, remaining=st.integers(1, 100_000), size=st.integers(1, 100_000), seconds=SECONDS, commit=SECONDS)
-def test_a_wave_is_never_empty_and_never_more_than_remain(sizer, remaining, size, seconds, commit):
+WAVES = st.lists(st.tuples(st.integers(1, 100_000), SECONDS, st.floats(0, 1e12)), min_size=1, max_size=8)
+
+
+@given(sizer=SIZERS, remaining=st.integers(1, 100_000), waves=WAVES, commit=SECONDS)
+def test_a_wave_is_never_empty_and_never_more_than_remain(sizer, remaining, waves, commit):
     assert 1 <= sizer.first(remaining)[0] <= remaining
-    assert 1 <= sizer.following(remaining, size, seconds, commit)[0] <= remaining
+    assert 1 <= sizer.following(remaining, waves, commit)[0] <= remaining
 
 
 @given(sizer=SIZERS, remaining=st.integers(1, 100_000), size=st.integers(1, 100_000), seconds=SECONDS)
 def test_without_history_waves_grow_slowly_unless_the_rest_fits_with_ease(sizer, remaining, size, seconds):
-    following = replace(sizer, known=None).following(remaining, size, seconds, 0.1)[0]
+    following = replace(sizer, known=None).following(remaining, [(size, seconds, 0.0)], 0.1)[0]
     fits = max(seconds, 0.001) / size * following * GROWTH <= sizer.interval.seconds(0.1) * 1.001
     assert following <= max(GROWTH * size, sizer.slots) or fits
     assert following <= max(FAST_GROWTH * size, sizer.slots) or following == remaining
 
 
-@given(sizer=SIZERS, total=st.integers(1, 2000), each=st.floats(0, 100))
-def test_waves_come_to_an_end(sizer, total, each):
-    size, waves = sizer.first(total)[0], 1
-    while total := total - size:
-        size, waves = sizer.following(total, size, size * each, 0.1)[0], waves + 1
-    assert waves <= 2000
+@given(sizer=SIZERS, waves=WAVES)
+def test_whatever_waves_took_the_next_is_at_most_so_many_times_the_last(sizer, waves):
+    following = replace(sizer, known=None).following(10**9, waves, 0.1)[0]
+    assert following <= max(FAST_GROWTH * waves[-1][0], sizer.slots)
+
+
+@given(waves=WAVES)
+def test_a_cost_explains_the_last_wave(waves):
+    cost, (partitions, seconds, _) = WaveCost.of(waves), waves[-1]
+    assert cost.fixed >= 0
+    assert cost.each > 0
+    assert cost.fixed + partitions * cost.each == pytest.approx(max(seconds, 0.001))
+
+
+@pytest.mark.parametrize(
+    ("waves", "fixed", "each"),
+    [
+        ([(4, 8.0)], 0.0, 2.0),  # of one wave nobody can tell
+        ([(8, 9.0), (8, 8.0)], 0.0, 1.0),  # nor of several that are alike
+        ([(80, 50.0), (100, 60.0)], 0.0, 0.6),  # or nearly so, whatever they say
+        ([(4, 5.4), (8, 5.8)], 2.9, 0.3625),  # another size: a partition costs at least half of the average
+        ([(4, 5.4), (8, 5.8), (32, 8.2)], 5.0, 0.1),  # two of them: at least a quarter
+        ([(4, 9.0), (8, 8.0), (16, 16.0)], 4.6, 0.71),  # a slow start looks like a fixed cost
+        ([(4, 12.0), (8, 6.0), (16, 7.0), (32, 9.0), (64, 13.0)], 5.0, 0.125),  # and is forgotten
+        ([(32, 9.0), (64, 13.0), (8, 6.0)], 5.0, 0.125),  # larger ones tell as much
+        ([(4, 1.0), (8, 4.0)], 0.0, 0.5),  # more than it should: nothing is cheaper than for nothing
+        ([(4, 0.0), (8, 0.0)], 0.0, 0.001 / 8),
+        ([(4, 40.0), (64, 10.0)], 5.0, 10 / 128),  # larger and quicker
+    ],
+)
+def test_waves_of_unlike_sizes_tell_what_is_fixed(waves, fixed, each):
+    cost = WaveCost.of([(partitions, seconds, 100.0 * partitions) for partitions, seconds in waves])
+    assert (cost.fixed, cost.each, cost.bytes) == pytest.approx((fixed, each, 100.0), rel=0.02, abs=0.05)
+
+
+def simulated(sizer, total, fixed, each, commit=0.1):
+    """Sizes and lengths of the waves of a stage that takes just so long."""
+    waves, remaining, size = [], total, sizer.first(total)[0]
+    while remaining:
+        waves.append((size, fixed + size * each, 0.0))
+        remaining -= size
+        size = sizer.following(remaining, waves, commit)[0]
+    return waves
+
+
+THIRTY = WaveSizer(DeclaredInterval(30), slots=4)
+
+
+@pytest.mark.parametrize(
+    ("total", "fixed", "each", "most"),
+    [
+        (16, 5.0, 1.0, 3),  # sizes of 4, 8 and what is left
+        (256, 5.0, 0.04, 4),
+        (1024, 5.0, 0.01, 5),  # 5 s for each, and 15 s of work
+        (4096, 5.0, 0.01, 7),
+        (1024, 0.0, 0.01, 4),
+        (1000, 0.2, 1.0, 37),  # 34 of the length that is wanted
+        (400, 20.0, 0.3, 16),  # 12
+    ],
+)
+def test_a_fixed_cost_is_paid_a_few_times_only_and_no_wave_is_much_too_long(total, fixed, each, most):
+    waves = simulated(THIRTY, total, fixed, each)
+    assert len(waves) <= most
+    assert max(seconds for _, seconds, _ in waves) <= 30 * 1.25
+    again = simulated(replace(THIRTY, known=WaveCost.of(waves)), total, fixed, each)
+    assert len(again) == pytest.approx(max(1, (total * each - 7.5) / (30 - fixed)), abs=1)
+
+
+def test_where_a_wave_costs_more_than_is_wanted_however_small_all_are_as_small_as_is_not_wasteful():
+    assert {size for size, _, _ in simulated(THIRTY, 40, 40.0, 0.3)} == {4}
+
+
+def test_an_adaptive_interval_weighs_what_one_more_wave_costs():
+    waves = [(8, 5.8, 0.0), (64, 11.4, 0.0), (128, 17.8, 0.0)]
+    reason = WaveSizer(AdaptiveInterval(0, 0.0), slots=4).following(10_000, waves, 0.2)[1]
+    assert "one more wave costs 5.00 s (measured)" in reason
+    assert "5.0 s of it however few there are" in reason
+
+
+@given(sizer=SIZERS, total=st.integers(1, 2000), fixed=st.floats(0, 100), each=st.floats(0, 100))
+def test_waves_come_to_an_end(sizer, total, fixed, each):
+    assert len(simulated(sizer, total, fixed, each)) <= total
 
 
 MEGABYTE = 2**20
@@ -127,20 +206,20 @@ MEGABYTE = 2**20
 @pytest.mark.parametrize(
     ("recorded", "cost", "expected"),
     [
-        ({}, PartitionCost(0.01, 0), ()),
+        ({}, WaveCost(0.0, 0.01, 0), ()),
         (dict.fromkeys(range(6)), None, range(6)),  # nothing is known: a task each
         (
             dict.fromkeys(range(6)),
-            PartitionCost(10.0, 0),
+            WaveCost(0.0, 10.0, 0),
             range(6),
         ),  # slow ones: little is lost with a task
-        (dict.fromkeys(range(6)), PartitionCost(0.0, TASK_BYTES), range(6)),  # large ones
-        (dict.fromkeys(range(100)), PartitionCost(0.001, 100), (0, 25, 50, 75)),  # small ones: all cores are busy
-        (dict.fromkeys(range(16)), PartitionCost(0.0, TASK_BYTES / 2 - 65536), range(0, 16, 2)),
-        (dict.fromkeys(range(100)), PartitionCost(0.1, 0), range(0, 100, 5)),  # 10 s of two cores, in tasks of a second
-        (dict.fromkeys([70, 3, 9, 1]), PartitionCost(0.0, 0), (1, 3, 9, 70)),
-        ({**dict.fromkeys(range(8), MEGABYTE), 3: 200 * MEGABYTE}, PartitionCost(0.0, 0), (0, 3, 4)),  # a skewed one
-        (dict.fromkeys(range(8), 0), PartitionCost(0.0, MEGABYTE), (0, 2, 4, 6)),  # empty ones
+        (dict.fromkeys(range(6)), WaveCost(0.0, 0.0, TASK_BYTES), range(6)),  # large ones
+        (dict.fromkeys(range(100)), WaveCost(0.0, 0.001, 100), (0, 25, 50, 75)),  # small ones: all cores are busy
+        (dict.fromkeys(range(16)), WaveCost(0.0, 0.0, TASK_BYTES / 2 - 65536), range(0, 16, 2)),
+        (dict.fromkeys(range(100)), WaveCost(0.0, 0.1, 0), range(0, 100, 5)),  # 10 s of two cores, in tasks of a second
+        (dict.fromkeys([70, 3, 9, 1]), WaveCost(0.0, 0.0, 0), (1, 3, 9, 70)),
+        ({**dict.fromkeys(range(8), MEGABYTE), 3: 200 * MEGABYTE}, WaveCost(0.0, 0.0, 0), (0, 3, 4)),  # a skewed one
+        (dict.fromkeys(range(8), 0), WaveCost(0.0, 0.0, MEGABYTE), (0, 2, 4, 6)),  # empty ones
     ],
 )
 def test_small_partitions_share_a_task(recorded, cost, expected):
@@ -149,14 +228,14 @@ def test_small_partitions_share_a_task(recorded, cost, expected):
 
 def test_the_pace_of_earlier_runs_counts_until_a_wave_has_ended():
     recorded = dict.fromkeys(range(100))
-    assert len(replace(SIZER, known=PartitionCost(0.001, 1)).task_starts(recorded, None)) == 4
-    assert len(replace(SIZER, known=PartitionCost(0.001, 1)).task_starts(recorded, PartitionCost(10.0, 1))) == 100
+    assert len(replace(SIZER, known=WaveCost(0.0, 0.001, 1)).task_starts(recorded, None)) == 4
+    assert len(replace(SIZER, known=WaveCost(0.0, 0.001, 1)).task_starts(recorded, WaveCost(0.0, 10.0, 1))) == 100
 
 
 @given(
     sizer=SIZERS,
     recorded=st.dictionaries(st.integers(0, 100_000), st.one_of(st.none(), st.integers(0, 10**12)), max_size=300),
-    cost=st.one_of(st.none(), st.builds(PartitionCost, SECONDS, st.floats(0, 1e12))),
+    cost=st.one_of(st.none(), st.builds(WaveCost, SECONDS, SECONDS, st.floats(0, 1e12))),
 )
 def test_every_partition_has_a_task_and_no_task_is_without_partitions(sizer, recorded, cost):
     starts = sizer.task_starts(recorded, cost)
@@ -166,7 +245,7 @@ def test_every_partition_has_a_task_and_no_task_is_without_partitions(sizer, rec
 
 @given(sizer=SIZERS, count=st.integers(1, 1000), each=st.floats(0, TASK_BYTES / 4))
 def test_a_task_of_several_small_partitions_is_no_larger_than_a_task_should_be(sizer, count, each):
-    starts = (*sizer.task_starts(dict.fromkeys(range(count)), PartitionCost(0.0, each)), count)
+    starts = (*sizer.task_starts(dict.fromkeys(range(count)), WaveCost(0.0, 0.0, each)), count)
     assert max(after - start for start, after in pairwise(starts)) * each <= TASK_BYTES * 1.3
 
 
@@ -200,7 +279,7 @@ def test_a_declared_interval_is_what_it_is():
 
 def test_the_reason_names_what_was_measured():
     assert (
-        AdaptiveInterval(2, 36_000.0).reason(0.5) == "auto: a commit costs 0.50 s (measured), 2 failures in 10.0 "
+        AdaptiveInterval(2, 36_000.0).reason(0.5) == "auto: one more wave costs 0.50 s (measured), 2 failures in 10.0 "
         "h of recorded work"
     )
     assert "1.00 s (assumed)" in AdaptiveInterval(0, 0).reason(None)

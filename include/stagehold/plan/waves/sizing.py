@@ -1,8 +1,9 @@
 """How many partitions the next wave takes, and why; which of them share a Spark task; and how long a wave should last:
 as declared, or so that commits and lost work together cost least.
 
-A wave of length T costs one commit C, and a failure loses T/2 on average. With one failure every M seconds of work that
-is least at T = sqrt(2 C M): Young's formula, which Daly refined for failures almost as frequent as commits.
+A wave of length T costs C, a commit and what is fixed in it, and a failure loses T/2 on average. With one failure every
+M seconds of work that is least at T = sqrt(2 C M): Young's formula, which Daly refined for failures almost as frequent
+as commits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from stagehold.model.records import Attempt, AttemptState, FailureClass
 GROWTH = 2  # a wave is at most so many times the one before, so one lucky measurement cannot put a whole stage at risk
 FAST_GROWTH = 8  # the same, of waves that are far shorter than wanted
 LONGER = 0.25  # of an interval: so much longer waves may last, if that makes one wave less
+RECENT = 3  # waves before the last one that count, so that what Spark's own start took is soon forgotten
+ALIKE = 0.25  # of a wave's partitions: of a wave whose size differs by less nobody can tell noise from cost
 QUICKEST = 0.001  # seconds; no wave is taken to be quicker, whatever a clock says
 # What a Spark task writes at most, if that is several partitions: so much, and for so long. Beyond that there are tasks
 # enough to keep all cores busy, and little is lost with one of them.
@@ -27,14 +30,39 @@ FILE_BYTES = 64 * 1024  # written in the time that it takes to begin and to end 
 
 
 WaveSize = tuple[int, str]  # partitions of a wave, none only if none remain; and why there are so many
+TimedWave = tuple[int, float, float]  # partitions of a wave; the seconds, and the bytes of files, that it took
 
 
 @dataclass(frozen=True)
-class PartitionCost:
-    """What a partition of a stage takes, on average: a share of a wave's time, and bytes of files."""
+class WaveCost:
+    """What a wave of a stage takes: ``fixed`` seconds however few partitions it has, as to read inputs that all of them
+    need; and ``each`` seconds, and ``bytes`` of files, for each partition.
+    """
 
-    seconds: float
+    fixed: float
+    each: float
     bytes: float
+
+    @classmethod
+    def of(cls, waves: Sequence[TimedWave]) -> WaveCost:
+        """The line through the last of these waves that fits those before it best.
+
+        Nothing is fixed as long as all waves have about the same size. Each wave of another size lets a partition cost
+        half of the least average once more, and not less: a first wave takes longer than a later one would.
+        """
+        (partitions, seconds, size), *earlier = reversed(waves)
+        average = max(seconds, QUICKEST) / partitions
+        others = [wave for wave in earlier[:RECENT] if abs(wave[0] - partitions) >= ALIKE * partitions]
+        apart = [(more - partitions, longer - seconds) for more, longer, _ in others]
+        spread = sum(more * more for more, _ in apart)
+        slope = sum(more * longer for more, longer in apart) / spread if spread else average
+        least = min([average, *(max(longer, QUICKEST) / more for more, longer, _ in others)])
+        each = min(max(slope, least / GROWTH ** len(others)), average)
+        return cls((average - each) * partitions, each, size / partitions)
+
+    def partitions_in(self, seconds: float) -> int:
+        """The partitions of a wave that lasts so long."""
+        return int(max(0.0, seconds - self.fixed) / max(self.each, QUICKEST))
 
 
 @dataclass(frozen=True)
@@ -42,13 +70,13 @@ class WaveSizer:
     """Aims at waves that last about the interval: longer ones lose more work to a kill, shorter ones cost overhead.
 
     :param slots: twice the tasks that Spark runs side by side; a smaller wave would only idle them.
-    :param known: what a partition of this stage took in earlier runs, None if it never ran.
+    :param known: what waves of this stage took in an earlier run, None if it never ran.
     :param undivided: the stage costs the same however few partitions it computes, so one wave takes all.
     """
 
     interval: WaveInterval
     slots: int
-    known: PartitionCost | None = None
+    known: WaveCost | None = None
     undivided: bool = False
 
     def first(self, remaining: int) -> WaveSize:
@@ -56,46 +84,49 @@ class WaveSizer:
             return remaining, "all at once: its inputs are computed along with it and every partition needs all of them"
         if not self.known:
             return min(remaining, self.slots), "a first small wave: it has not been timed yet"
-        return self._of_length(remaining, self.known.seconds, None, most=remaining)
+        return self._of_length(remaining, self.known, None, most=remaining)
 
-    def following(self, remaining: int, partitions: int, seconds: float, commit_seconds: float) -> WaveSize:
-        """The wave after one of ``partitions`` that lasted so many ``seconds``. Without earlier timings waves grow
-        slowly, unless all that remains fits in with ease; faster as long as they are far shorter than wanted.
+    def following(self, remaining: int, waves: Sequence[TimedWave], commit_seconds: float) -> WaveSize:
+        """The wave after these, of one attempt. Without earlier timings waves grow slowly, unless all that remains fits
+        in with ease; faster as long as they are far shorter than wanted.
 
-        :param commit_seconds: how much of the time went into measuring, judging, publishing and recording.
+        :param commit_seconds: how much of the last one's time went into measuring, judging, publishing and recording.
         """
-        each = max(seconds, QUICKEST) / partitions
-        wanted = self.interval.seconds(commit_seconds)
-        known = ceil(wanted / max(self.known.seconds, QUICKEST)) if self.known else 0
-        easy = int(wanted / GROWTH / each)  # even if they should take twice as long
+        partitions, cost = waves[-1][0], WaveCost.of(waves)
+        one_more = max(commit_seconds, cost.fixed)
+        wanted = self.interval.seconds(one_more)
+        known = self.known.partitions_in(wanted) if self.known else 0
+        easy = cost.partitions_in(wanted / GROWTH)  # even if they should take twice as long
         grown = max(partitions * GROWTH, known, min(partitions * FAST_GROWTH, easy))
-        return self._of_length(remaining, each, commit_seconds, most=remaining if remaining <= easy else grown)
+        return self._of_length(remaining, cost, one_more, most=remaining if remaining <= easy else grown)
 
-    def task_starts(self, recorded: Mapping[int, int | None], cost: PartitionCost | None) -> tuple[int, ...]:
+    def task_starts(self, recorded: Mapping[int, int | None], cost: WaveCost | None) -> tuple[int, ...]:
         """The lowest partitions of the Spark tasks that are to write these partitions, ascending: small ones share a
         task. Each has a task of its own as long as nothing is known.
 
         :param recorded: the bytes of a partition when it was recorded last, None if it never was.
-        :param cost: of the wave before.
+        :param cost: of the waves before.
         """
-        each = cost or self.known
-        if each is None:
+        cost = cost or self.known
+        if cost is None:
             return tuple(sorted(recorded))
         known = {partition: recorded[partition] for partition in sorted(recorded)}
-        sizes = {partition: FILE_BYTES + (each.bytes if size is None else size) for partition, size in known.items()}
-        whole, busy = sum(sizes.values()), each.seconds * len(sizes) * self.slots / 2
+        sizes = {partition: FILE_BYTES + (cost.bytes if size is None else size) for partition, size in known.items()}
+        whole, busy = sum(sizes.values()), cost.each * len(sizes) * self.slots / 2
         tasks = min(len(sizes), max(self.slots, ceil(whole / TASK_BYTES), ceil(busy / TASK_SECONDS)))
         starts: dict[int, int] = {}
         for (partition, size), end in zip(sizes.items(), accumulate(sizes.values()), strict=True):
             starts.setdefault(int((end - size / 2) * tasks / whole), partition)
         return tuple(starts.values())
 
-    def _of_length(self, remaining: int, each: float, commit_seconds: float | None, *, most: int) -> WaveSize:
-        wanted = self.interval.seconds(commit_seconds)
-        waves = max(1, ceil(remaining * each / wanted - LONGER))
+    def _of_length(self, remaining: int, cost: WaveCost, one_more: float | None, *, most: int) -> WaveSize:
+        wanted = self.interval.seconds(one_more)
+        room = max(wanted - cost.fixed, QUICKEST)  # of a wave, for its own partitions
+        waves = max(1, ceil((remaining * cost.each - LONGER * wanted) / room))
         size = min(remaining, max(self.slots, min(ceil(remaining / waves), most)))
-        reason = f"about {size * each:.1f} s of wanted {wanted:.1f} s ({self.interval.reason(commit_seconds)})"
-        return size, reason
+        lasts = f"about {cost.fixed + size * cost.each:.1f} s of wanted {wanted:.1f} s"
+        fixed = f", {cost.fixed:.1f} s of it however few there are" if cost.fixed >= 0.05 else ""
+        return size, f"{lasts} ({self.interval.reason(one_more)}{fixed})"
 
 
 SHORTEST, LONGEST = 10.0, 600.0  # seconds; below, commits would crowd out the work; above, nobody wants to lose so much
@@ -139,7 +170,7 @@ class AdaptiveInterval:
     def reason(self, commit_seconds: float | None) -> str:
         kind = "assumed" if commit_seconds is None else "measured"
         history = f"{self.failures} failures in {self.worked / 3600:.1f} h of recorded work"
-        return f"auto: a commit costs {_cost(commit_seconds):.2f} s ({kind}), {history}"
+        return f"auto: one more wave costs {_cost(commit_seconds):.2f} s ({kind}), {history}"
 
     @property
     def seconds_between_failures(self) -> float:

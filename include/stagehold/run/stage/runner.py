@@ -33,7 +33,14 @@ from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
 from stagehold.plan.split.regions import is_divisible
 from stagehold.plan.state.earlier_state import Cut, Earlier
-from stagehold.plan.waves.sizing import DeclaredInterval, PartitionCost, WaveInterval, WaveSizer, adaptive_interval
+from stagehold.plan.waves.sizing import (
+    DeclaredInterval,
+    TimedWave,
+    WaveCost,
+    WaveInterval,
+    WaveSizer,
+    adaptive_interval,
+)
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.delivery.good_rows import SettingAside, show_quarantined
 from stagehold.run.delivery.rejudging import JudgingAgain, JudgingTogether
@@ -203,7 +210,7 @@ class StageRunner:
         """The number of waves, and the partitions that the gate refused."""
         files = FileSizer.guess(self._task.stage.output.file_bytes, schema).corrected_by(_recorded_files(remaining))
         (size, reason), number, refused = self._sizer.first(len(remaining)), self._waves_before, dict[int, str]()
-        cost: PartitionCost | None = None
+        timed: list[TimedWave] = []
         while remaining:
             number += 1
             share = f"takes {size} of {len(remaining)} partitions: {reason}"
@@ -211,7 +218,7 @@ class StageRunner:
             TIMINGS.passed(Lap.CHECK)
             current, remaining = remaining[:size], remaining[size:]
             with in_wave(WavePlace(self._task.stage.name, number, tuple(decision.partition for decision in current))):
-                wave, computing = self._compute(self._files(number, current, files, cost), current, schema)
+                wave, computing = self._compute(self._files(number, current, files, timed), current, schema)
                 with self._meter.at(Side.PUBLISHING):
                     right = self._publisher.right_to(self._task.stage.name, current)
                     refused |= self._delivery.deliver(wave.of(right.partitions), right)
@@ -219,9 +226,8 @@ class StageRunner:
             self._at_boundary()
             TIMINGS.wave_passed()
             files = files.corrected_by([file for files in wave.staged.files.values() for file in files])
-            seconds = wave.seconds
-            cost = PartitionCost(seconds / len(current), wave.staged.bytes / len(current))
-            size, reason = self._sizer.following(len(remaining), len(current), seconds, seconds - computing)
+            timed.append((len(current), seconds := wave.seconds, wave.staged.bytes))
+            size, reason = self._sizer.following(len(remaining), timed, seconds - computing)
         return number - self._waves_before, refused
 
     def _compute(self, files: WaveFiles, decisions: tuple[Decision, ...], schema: StructType) -> tuple[Wave, float]:
@@ -253,10 +259,10 @@ class StageRunner:
         return self._keeping.keep(files)
 
     def _files(
-        self, number: int, decisions: Sequence[Decision], sizer: FileSizer, cost: PartitionCost | None
+        self, number: int, decisions: Sequence[Decision], sizer: FileSizer, timed: Sequence[TimedWave]
     ) -> WaveFiles:
         """
-        :param cost: of the wave before.
+        :param timed: the waves before.
         """
         records = {decision.partition: decision.record for decision in decisions}
         recorded = {partition: record.bytes if record else None for partition, record in records.items()}
@@ -268,7 +274,7 @@ class StageRunner:
             sort_by=self._frames.group_columns(self._task.stage),
             arranged=self._frames.is_arranged(self._task.stage),
             rows_per_file=sizer.rows_per_file,
-            starts=self._sizer.task_starts(recorded, cost),
+            starts=self._sizer.task_starts(recorded, WaveCost.of(timed) if timed else None),
         )
 
     def _reporting(self, decisions: Sequence[Decision]) -> AbstractContextManager[None]:
