@@ -45,7 +45,7 @@ class CompletedCheckpoint:
 
     @property
     def ours(self) -> bool:
-        """Deleted when it is subsumed."""
+        """Whether it is deleted when it is subsumed."""
         return not self.kind.is_savepoint
 
 

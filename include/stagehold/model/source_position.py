@@ -96,7 +96,7 @@ class VersionsRead:
 
     @property
     def versions(self) -> str:
-        """What of the table, in words."""
+        """The versions of the table that were read, in words."""
         if self.after is None:
             return f"the table at version {self.version}"
         return (
@@ -129,7 +129,7 @@ def write_position(position: Position) -> dict[str, Any]:
 
 
 def read_position(data: dict[str, Any]) -> Position:
-    """What `write_position` wrote."""
+    """The position that `write_position` wrote."""
     if "files" in data:
         files = tuple(SourceFile(path, size, version) for path, size, version in data["files"])
         columns = tuple(FolderColumn(name, kind) for name, kind in data.get("columns", ()))

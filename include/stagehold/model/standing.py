@@ -200,7 +200,7 @@ class Sized(Protocol):
 
 @dataclass(frozen=True)
 class Amount:
-    """How much something is."""
+    """A number of partitions, with their rows and bytes."""
 
     partitions: int = 0
     rows: int = 0

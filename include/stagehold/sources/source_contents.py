@@ -144,7 +144,7 @@ class FileContents:
 
     @cached_property
     def _types(self) -> dict[str, str]:
-        """Those of the folders count where a file has such a column, too."""
+        """The types of columns. Types of folders count where a file has such a column, too."""
         of_folders = {column.name: column.type for column in self._columns({})}
         fields = types_of_files(self.examples)
         taken = {name.lower() for name in of_folders}

@@ -73,7 +73,7 @@ class KeptPages(Generic[Page]):
         return kept.page if kept and kept.seen == seen and not self._is_outdated(kept, seen) else None
 
     def forget(self, name: Hashable) -> None:
-        """Whoever asks next has the page of this name made anew."""
+        """Forget the page of this name: it is made anew when it is asked for next."""
         self._kept.drop(name)
 
     def _is_outdated(self, kept: _Kept[Page], seen: object) -> bool:

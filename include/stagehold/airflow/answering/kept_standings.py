@@ -46,7 +46,7 @@ class KeptStandings:
             return {place: known for place, known in found.items() if known is not None}
 
     def newest_runs(self, pipelines: Sequence[str]) -> Mapping[str, tuple[Run, ...]]:
-        """As many newest runs of each pipeline as are looked at, the newest first."""
+        """The newest runs of each pipeline, as many as are looked at, the newest first."""
         with self._lock:
             self._forget_what_changed()
             found = {name: self._runs.get((self._era, name)) for name in pipelines}

@@ -53,7 +53,7 @@ def _planned(intervals: Sequence[str], pipeline: Pipeline, ledger: Ledger, setti
 
 
 def _few(intervals: Sequence[str], pipeline: Pipeline, ledger: Ledger) -> tuple[str, ...]:
-    """As many of the newest intervals as can be planned in some seconds."""
+    """The newest intervals, as many as can be planned within seconds."""
     counts = ledger.pipelines.counts([(pipeline.name, one) for one in intervals])
     sizes = (sum(sum(states.values()) for states in counts.get((pipeline.name, one), {}).values()) for one in intervals)
     totals = zip(intervals, accumulate(sizes), strict=True)

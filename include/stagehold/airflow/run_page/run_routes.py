@@ -249,7 +249,7 @@ def _standing(known: KnownRun, ledger: Ledger) -> Standing:
 
 
 def _shown(known: KnownRun, ledger: Ledger, settings: Settings) -> RunGrid:
-    """As it is found, or else as it is recorded."""
+    """The grid with what is found in the lake now, or else with what is recorded."""
     looked = AS_RECORDED
     try:
         if page := _page(known, ledger, settings):

@@ -107,7 +107,7 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]  # title, columns and
 
 
 def _tables(change: ProjectChange) -> Iterator[Table]:
-    """Those that have rows."""
+    """The tables that have rows."""
     tables: tuple[Table, ...] = (
         ("What is computed again", COMPUTED, list(_rows(change.computed, _cost))),
         ("Which gates judge again", JUDGED, list(_rows([cell for cell in change.cells if cell.judged], _verdicts))),

@@ -102,9 +102,7 @@ def read_back(location: TableLocation, commit: WaveCommit) -> Landed:
 
 
 def _commits(location: TableLocation, limit: int | None) -> Iterator[tuple[int, WaveCommit, LogEntry]]:
-    """Those of the newest ``limit`` commits that are of this stage and interval, newest first, as their metadata
-    tells.
-    """
+    """Commits of this stage and interval among the newest ``limit``, newest first, as their metadata tells."""
     for entry in newest_commits(location.uri, limit):
         commit = from_metadata(entry.user_metadata, location.cell)
         if commit:

@@ -37,7 +37,7 @@ class Upstream:
         return self._healed([self._decisions[partition]]) if self.is_pointwise else self._whole_healed
 
     def unexplained_change(self, partition: int) -> Reason | None:
-        """That this input was computed anew and came out different for no good reason."""
+        """The reason if this input was computed anew and came out different though nothing explains it."""
         return self._unexplained([self._decisions[partition]]) if self.is_pointwise else self._whole_unexplained
 
     def ended(self, partition: int) -> Place | None:

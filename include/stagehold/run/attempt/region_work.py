@@ -178,7 +178,7 @@ class RegionWork:
             show_quarantined(self._tasks.stage_task(pipeline.stage(name), pipeline), self.workplace)
 
     def _tell_form(self) -> None:
-        """That outputs are stored which were to be computed along, and why."""
+        """Tell which outputs are stored that were to be computed along, and why."""
         outputs = {name: self.task.pipeline.stage(name).output for name in self.task.region.stages}
         stored = {name: output.fallback for name, output in outputs.items() if output.fallback}
         if not stored:

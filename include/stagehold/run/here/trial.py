@@ -122,7 +122,7 @@ def _tried(
 
 
 def _tasks(view: IntervalView, stage: Stage, attempt_id: str, workplace: Workplace) -> StageTasks:
-    """Those of an attempt that nobody records."""
+    """The tasks of an attempt that nobody records."""
     request, now = view.request, datetime.now(UTC)
     region = next(region for region in stage_regions(request.pipeline) if stage.name in region.stages)
     start = moment_of(request.interval, request.pipeline.schedule)

@@ -66,7 +66,7 @@ class HeldLease:
 
 
 def held_leases(ledger: Ledger, pipeline: str | None = None, run_id: str | None = None) -> tuple[HeldLease, ...]:
-    """Those of one pipeline, or one run of it, or all; regions first, by name."""
+    """Leases of a pipeline, or of one run of it, or all leases; regions first, by name."""
     going = ledger.attempts.going(pipeline) if run_id is None else _going_of(run_id, ledger)
     beginnings = ("",) if pipeline is None else (f"{pipeline}/", f"{RESUME_OF}{pipeline}/")
     alive = ledger.leases.alive_among((), beginnings, MOST_LEASES)
@@ -83,7 +83,7 @@ def held_leases(ledger: Ledger, pipeline: str | None = None, run_id: str | None 
 
 
 def _going_of(run_id: str, ledger: Ledger) -> tuple[Attempt, ...]:
-    """Those of one run, which are found by its id: a page asks for them every other second."""
+    """Attempts of a run that go on, found by its id: a page asks for them every other second."""
     own = ledger.attempts.of_run(run_id)
     return tuple(attempt for attempt in own if attempt.began and not ATTEMPT.is_terminal(attempt.state))
 
