@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from stagehold.lake.commit.delta_log import COMMIT_FILE, LOG_FOLDER
-from stagehold.lake.commit.log_tokens import CHECKPOINT
 from stagehold.lake.commit.staging import DATA_FOLDER
+from stagehold.lake.commit.tokens import CHECKPOINT
 from stagehold.lake.store.files import files_at
 from stagehold.model.records import PartitionRecord
 

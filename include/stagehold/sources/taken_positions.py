@@ -16,7 +16,7 @@ from datetime import datetime
 from stagehold.chronicle.chronicle import facts_told
 from stagehold.errors import LedgerBehind
 from stagehold.lake.commit.delta_log import commit_versions, open_table, read_commits, table_exists
-from stagehold.lake.commit.log_tokens import tokens_of
+from stagehold.lake.commit.tokens import tokens_of
 from stagehold.lake.commit.wave_commit import WaveCommit, from_any_cell
 from stagehold.lake.store.columns import INTERVAL
 from stagehold.lake.store.files import files_at

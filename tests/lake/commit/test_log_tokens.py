@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.lake.paper_table import PaperTable
 
-from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.tokens import newest_epoch, tokens_of
 from stagehold.model.partition_set import Share
 
 A = ("a", 1)

@@ -9,7 +9,7 @@ from stagehold.spark.server.server_record import read_state
 
 
 def memory_now(settings: Settings) -> Memory:
-    """The memory of this process, and of the local server with its Python workers. A server elsewhere cannot be asked."""
+    """The memory of this process, and of a local server with its Python workers; a server elsewhere cannot be asked."""
     client = resident_bytes()
     state = None if settings.spark_remote else read_state(settings)
     if state is None or not state.process.alive:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.lake.commit.committed_waves import RECENT, Landed, committed
-from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
+from stagehold.lake.commit.tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.store.location import TableLocation, table_location

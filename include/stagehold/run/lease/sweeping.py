@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from stagehold.errors import LeaseHeld
-from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.commit.tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.lake.sweep import StrayFolder, find_strays, remove

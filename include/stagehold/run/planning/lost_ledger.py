@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stagehold.errors import LedgerLost, RecordsUnderName
-from stagehold.lake.commit.log_tokens import newest_epoch, tokens_of
+from stagehold.lake.commit.tokens import newest_epoch, tokens_of
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.regions import stage_regions

@@ -23,7 +23,7 @@ from stagehold.chronicle.missing_facts import (
 )
 from stagehold.lake.available import missing_files
 from stagehold.lake.commit.committed_waves import committed_intervals
-from stagehold.lake.commit.log_tokens import tokens_of
+from stagehold.lake.commit.tokens import tokens_of
 from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import cell_prefix, table_location, tables_of
