@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from tests.run.zygote import Command, Zygote
@@ -184,3 +185,19 @@ def killed(ended: Ended) -> bool:
 
 def table_versions(uri: str) -> Sequence[int]:
     return [entry["version"] for entry in DeltaTable(uri).history()]
+
+
+def forge(record: PartitionRecord) -> None:
+    """Change recorded data behind everybody's back: other numbers in a valid file of the same size, which no listing
+    tells.
+    """
+    path = Path(record.table, record.files[0].path)
+    size, spark_schema = path.stat().st_size, pq.read_metadata(path).metadata
+    forged = pq.ParquetFile(path).read()
+    column = forged.schema.get_field_index("number")
+    forged = forged.set_column(column, "number", pc.add(forged["number"], 7)).replace_schema_metadata(spark_schema)
+    pq.write_table(forged, path, compression="zstd", write_statistics=False, store_schema=False)
+    written = path.read_bytes()
+    footer = int.from_bytes(written[-8:-4], "little") + 8
+    assert len(written) <= size
+    path.write_bytes(written[:-footer] + bytes(size - len(written)) + written[-footer:])

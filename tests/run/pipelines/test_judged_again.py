@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 from tests.conftest import QUICK_JAVA, free_port
-from tests.run.forging import forge
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, TWO_JOBS, SmallProject
+from tests.run.workbench import forge
 
 from stagehold.chronicle.differences import Difference
 from stagehold.errors import GateBlocked

@@ -8,8 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.run.forging import forge
-from tests.run.workbench import INTERVAL, Workbench, ended, killed, table_versions
+from tests.run.workbench import INTERVAL, Workbench, ended, forge, killed, table_versions
 
 from stagehold.lake.read import read_partitions
 from stagehold.ledger.ledger import Ledger
