@@ -50,7 +50,6 @@ class TornFile:
 Chronicled = tuple[tuple[Fact, ...], tuple[TornFile, ...]]  # facts in the order in which they were told; unread files
 
 
-@dataclass(frozen=True)
 class LakeChronicle:
     """Keeps facts in a lake.
 
@@ -58,7 +57,8 @@ class LakeChronicle:
     runs can: the ledger has to know of a disk that is full. `stagehold reconcile` repairs the difference.
     """
 
-    lake_uri: str
+    def __init__(self, lake_uri: str) -> None:
+        self.lake_uri = lake_uri
 
     def __call__(self, facts: Sequence[Fact]) -> None:
         try:

@@ -71,14 +71,13 @@ class Content(Protocol):
     def bytes(self, partition: int) -> int: ...
 
 
-@dataclass(frozen=True)
 class StagedContent:
     """A staged wave, and how its content is told. ``schema`` is that of the frame that was staged, without the columns
     that Stagehold added; rows that are NULL are counted in columns that are not nullable there.
     """
 
-    staged: StagedWave
-    schema: StructType
+    def __init__(self, staged: StagedWave, schema: StructType) -> None:
+        self.staged, self.schema = staged, schema
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows of the wave, each with the partition that it is in and its hash."""
@@ -125,11 +124,11 @@ class StagedContent:
         return sum(file.bytes for file in self.staged.files.get(partition, ()))
 
 
-@dataclass(frozen=True)
 class RecordedContent:
     """The content of partitions that are recorded, published or not."""
 
-    records: Sequence[PartitionRecord]
+    def __init__(self, records: Sequence[PartitionRecord]) -> None:
+        self.records = records
 
     def frame(self, spark: SparkSession) -> DataFrame:
         names = [quoted(field.name) for field in self._fields]

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -41,14 +40,14 @@ class Service(Protocol):
         """Whether the process that was started at ``since`` can be used; does not wait."""
 
 
-@dataclass
 class SparkService:
     """The Spark Connect server."""
 
-    settings: Settings
-    name: str = "spark"
-    stop_signal: signal.Signals = signal.SIGTERM
-    _launched: LaunchedServer | None = field(default=None, init=False)
+    name, stop_signal = "spark", signal.SIGTERM
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._launched: LaunchedServer | None = None
 
     @property
     def address(self) -> str:
@@ -68,15 +67,19 @@ class SparkService:
         return self._launched is not None and self._launched.ready()
 
 
-@dataclass(frozen=True)
 class AirflowService:
     """A service of Airflow's; ready when Airflow's own health page has heard from it since it was started."""
 
-    settings: Settings
-    name: str
-    arguments: tuple[str, ...]
-    stop_signal: signal.Signals = signal.SIGTERM
-    address: str = ""
+    def __init__(
+        self,
+        settings: Settings,
+        name: str,
+        arguments: tuple[str, ...],
+        stop_signal: signal.Signals = signal.SIGTERM,
+        address: str = "",
+    ) -> None:
+        self.settings, self.name, self.arguments = settings, name, arguments
+        self.stop_signal, self.address = stop_signal, address
 
     @property
     def log(self) -> Path:

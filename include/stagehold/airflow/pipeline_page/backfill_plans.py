@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
 from stagehold.airflow.answering.api_server import server_ledger
 from stagehold.airflow.answering.kept_pages import KeptPages
@@ -76,13 +75,11 @@ class LargePlans:
 _PLANS = LargePlans()
 
 
-@dataclass(frozen=True)
 class WantedPlan:
     """The backfill whose plan is asked for."""
 
-    choice: BackfillChoice
-    pipeline: Pipeline
-    settings: Settings
+    def __init__(self, choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> None:
+        self.choice, self.pipeline, self.settings = choice, pipeline, settings
 
     def ask(self) -> BackfillPlan | PlanUnderWay:
         """The plan, or how far it is. A small plan is made at once.

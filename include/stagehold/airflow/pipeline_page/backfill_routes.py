@@ -67,14 +67,11 @@ class NewBackfill(BaseModel):
         return BackfillChoice(self.first, self.last, self.stages, self.only, self.restore_from_stage or None)
 
 
-@dataclass(frozen=True)
 class _Place:
     """A DAG of ours, and what Airflow is asked about it."""
 
-    dag_id: str
-    pipeline: Pipeline
-    settings: Settings
-    session: Session
+    def __init__(self, dag_id: str, pipeline: Pipeline, settings: Settings, session: Session) -> None:
+        self.dag_id, self.pipeline, self.settings, self.session = dag_id, pipeline, settings, session
 
     @staticmethod
     def of(dag_id: str, session: Session) -> _Place:

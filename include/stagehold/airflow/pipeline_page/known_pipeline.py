@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from airflow.models.dagrun import DagRun
 from sqlalchemy import select
@@ -21,15 +20,14 @@ from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
 
 
-@dataclass(frozen=True)
 class KnownPipeline:
     """A DAG of ours as its tab knows it. ``at_work`` are its runs that Airflow has not ended, by the ledger's ids."""
 
-    dag_id: str
-    pipeline: Pipeline
-    settings: Settings
-    ledger: Ledger
-    at_work: frozenset[str]
+    def __init__(
+        self, dag_id: str, pipeline: Pipeline, settings: Settings, ledger: Ledger, at_work: frozenset[str]
+    ) -> None:
+        self.dag_id, self.pipeline, self.settings = dag_id, pipeline, settings
+        self.ledger, self.at_work = ledger, at_work
 
     @staticmethod
     def read(dag_id: str, session: Session) -> KnownPipeline:

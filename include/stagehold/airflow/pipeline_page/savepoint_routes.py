@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import BoundedSemaphore, Thread
 from typing import Annotated
@@ -70,12 +69,11 @@ class NewSavepoint(BaseModel):
     stop: bool = False
 
 
-@dataclass(frozen=True)
 class Place:
     """The pipeline of a DAG, and its savepoints."""
 
-    pipeline: Pipeline
-    settings: Settings
+    def __init__(self, pipeline: Pipeline, settings: Settings) -> None:
+        self.pipeline, self.settings = pipeline, settings
 
     @property
     def savepoints(self) -> Savepoints:

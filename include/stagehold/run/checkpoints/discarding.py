@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -95,16 +94,13 @@ def refuse_foreign_claim(begins_with: BeginsWith, settings: Settings) -> None:
         raise InvalidArgument("--claim-mode", ClaimMode.CLAIM, allowed)
 
 
-@dataclass(frozen=True)
 class ClaimedSnapshot:
     """A checkpoint of another run, or a ``savepoint``, among the checkpoints of the run that began with it. It is
     deleted by their rule when a newer one replaces it.
     """
 
-    number: int
-    of_run: CheckpointedRun
-    address: str
-    savepoint: Savepoint | None
+    def __init__(self, number: int, of_run: CheckpointedRun, address: str, savepoint: Savepoint | None) -> None:
+        self.number, self.of_run, self.address, self.savepoint = number, of_run, address, savepoint
 
     @staticmethod
     def of(request: RunRequest, workplace: Workplace) -> ClaimedSnapshot | None:
