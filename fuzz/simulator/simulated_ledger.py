@@ -57,13 +57,19 @@ class SimulatedDatabase(Database):
         """For who looks on; it is no step."""
         return _connection().execute(question, values).fetchall()
 
-    def copied(self) -> bytes:
-        return _connection().serialize()
+    def copied(self) -> sqlite3.Connection:
+        copy = sqlite3.connect(":memory:")
+        _connection().backup(copy)
+        return copy
 
-    def forget(self, copy: bytes | None = None) -> None:
-        """Lose everything, or all that came after the copy."""
+    def forget(self, copy: sqlite3.Connection | None = None) -> None:
+        """Lose everything, or all that came after the copy.
+
+        A copy is put back page by page. `deserialize` would change the schema under SQLite's feet: the next statement
+        with a `json_each` looks for the one before, reads what is not its own, and kills the process.
+        """
         if copy is not None:
-            _connection().deserialize(copy)
+            copy.backup(_connection())
             return
         _connection().executescript(_emptying())
 

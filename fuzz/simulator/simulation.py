@@ -6,6 +6,7 @@ world. So a list of moves is a history, and the same moves make the same history
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -76,7 +77,7 @@ class Simulation:
         self.sources = dict.fromkeys(range(shape.partitions), 0)
         self.actors: dict[int, Actor] = {}
         self.happened, self.lines = 0, list[str]()
-        self.copy: bytes | None = None
+        self.copy: sqlite3.Connection | None = None
         (stage,) = self.pipeline.stages
         self.uri = table_location(self.lake.uri, self.pipeline.name, stage, INTERVAL).uri
         self.invariants = Invariants(self)
