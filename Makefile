@@ -15,7 +15,7 @@ PAGES := include/stagehold/web
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
 # Each kind of test is its own process: Airflow and Spark keep state in the process that imports them.
-FAST := not spark and not slow and not airflow and not e2e and not browser and not simulated
+FAST := not spark and not slow and not airflow and not e2e and not browser
 SPARK := (spark or slow) and not airflow and not e2e and not browser
 AIRFLOW := (airflow or browser) and not e2e
 E2E := e2e
@@ -109,7 +109,6 @@ hostile: setup ## read hostile specs, suites, manifests, parameters and settings
 simulate: setup ## play histories of the protocol for TIME seconds, and all interleavings of a small world for as long (TIME=600)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.simulator --seconds $(TIME)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.simulator --small --seconds $(TIME)
-	@$(BIN)/python -m pytest -n 0 -m simulated tests/fuzz/simulator
 
 doors: setup ## put each wish through each door of a live Airflow, and compare what is computed (CELLS="--doors tab")
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.doors $(CELLS)

@@ -10,7 +10,7 @@ from itertools import product
 MARKS_OF_FILE = re.compile(r"^pytestmark = (\[[^\]]*\]|.*)$", re.MULTILINE)
 MARK = re.compile(r"pytest\.mark\.(\w+)")
 SIMPLE = re.compile(r"(\b[a-z]\w*\b(?!\()|[\s()])+")  # names, and, or, not: what `-m` of the Makefile is made of
-KINDS = {"spark", "slow", "airflow", "e2e", "browser", "simulated"}
+KINDS = {"spark", "slow", "airflow", "e2e", "browser"}
 WORDS = {"and", "or", "not"}
 
 

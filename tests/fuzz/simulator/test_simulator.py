@@ -11,7 +11,7 @@ from fuzz.simulator.interleavings import explored
 from fuzz.simulator.mistakes import MISTAKES
 from fuzz.simulator.simulation import Move, Shape
 
-pytestmark = pytest.mark.simulated
+pytestmark = pytest.mark.slow
 
 SECONDS = 30
 MOST = 300  # histories in which a mistake has to be found
