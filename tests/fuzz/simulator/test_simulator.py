@@ -6,10 +6,15 @@ import time
 
 import pytest
 from fuzz.simulator.__main__ import history_of, tally
+from fuzz.simulator.effects import Effects
 from fuzz.simulator.histories import replayed, shrunk
 from fuzz.simulator.interleavings import explored
 from fuzz.simulator.mistakes import MISTAKES
+from fuzz.simulator.simulated_lake import NOWHERE
+from fuzz.simulator.simulated_ledger import SimulatedDatabase
 from fuzz.simulator.simulation import Move, Shape
+
+from stagehold.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.slow
 
@@ -81,3 +86,13 @@ def test_what_a_deletion_took_out_is_not_adopted_when_the_ledger_is_lost():
     moves = [Move("begin", 1, ALONE), *[Move("step", 1)] * 60, Move("begin", 2, ("deleter",)), *[Move("step", 2)] * 60]
     history = replayed(Shape(2, published=True), [*moves, Move("lose_ledger", True)])
     assert history.broken is None, "\n".join((*history.lines, str(history.broken)))
+
+
+def test_a_ledger_whose_copy_was_put_back_still_knows_what_partitions_cost():
+    """`deserialize` in the place of a backup kills the process here: SQLite's own segmentation fault."""
+    database = SimulatedDatabase(Effects(), NOWHERE)
+    partitions = Ledger(database).partitions
+    for interval in ("2026-11-20", "2026-11-21", "2026-11-22"):
+        assert partitions.usual_cost("paper/drafts", [interval]) is None
+        database.forget(database.copied())
+        assert partitions.figures("paper", [interval]) == ()
