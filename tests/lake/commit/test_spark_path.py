@@ -20,6 +20,7 @@ from stagehold.lake.measure import measure
 from stagehold.lake.read import united
 from stagehold.lake.store.files import files_at
 from stagehold.model.records import DataFile
+from stagehold.spark.server.server_record import read_state
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,6 +57,32 @@ def test_each_partition_is_one_file_sorted_as_its_readers_prune(hand):
         groups = pq.read_table(Path(hand.location.uri) / file.path)["_group_128"].to_pylist()
         assert groups == sorted(groups)
         assert (file.rows, file.bytes) == (1000, (Path(hand.location.uri) / file.path).stat().st_size)
+
+
+def test_to_write_files_of_a_folder_starts_no_programs(hand, spark_settings, tmp_path):
+    """Hadoop's own class starts `chmod` four times for each file. The lake may be reached through a link."""
+
+    def children() -> int:
+        """Processor time, in hundredths of a second, of programs that the server started and that have ended."""
+        state = read_state(spark_settings)
+        assert state is not None
+        return sum(map(int, Path(f"/proc/{state.pid}/stat").read_text().rpartition(")")[2].split()[13:15]))
+
+    (tmp_path / "linked").symlink_to(hand.location.uri, target_is_directory=True)
+    linked, frame = replace(hand.location, uri=str(tmp_path / "linked")), hand.spark.range(64).selectExpr("id")
+    frame = frame.withColumn("_partition", frame.id.cast("int"))
+    taken = list[int]()
+    for attempt in ("one", "two", "three"):  # a Python worker may end meanwhile
+        began = children()
+        staged = stage_frame(frame, WaveFiles(linked, attempt, 1, tuple(range(64))))
+        taken.append(children() - began)
+        files = [Path(linked.uri, file.path) for (file,) in staged.files.values()]
+    assert min(taken) < 10, taken  # 64 times 4 programs take ten times as long
+    assert len(files) == 64
+    usual = tmp_path / "usual"
+    usual.touch()
+    assert {file.stat().st_mode for file in files} == {usual.stat().st_mode}
+    assert all(file.with_name(f".{file.name}.crc").exists() for file in files)
 
 
 def test_settings_of_the_session_are_what_they_were_when_a_wave_is_written(hand):

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.exceptions import ConnectionClosedError
+from botocore.httpsession import URLLib3Session
 from tests.foreign_programs import listening
 
 from stagehold.lake.store import files
@@ -94,6 +97,26 @@ def test_of_many_who_create_a_file_at_once_one_does(lake):
         made = list(pool.map(partial(lake.files.create, "records/one"), contents))
     assert sum(made) == 1
     assert lake.files.read("records/one") == contents[made.index(True)]
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["nothing is there", "another call was first"])
+def test_who_creates_a_file_and_does_not_hear_of_it_knows_whether_it_did(s3_lake, there, monkeypatch):
+    lake, sent, send = Lake(s3_lake), [], URLLib3Session.send
+    if there:
+        assert lake.files.create("records/one", b"same")
+
+    def send_and_lose_the_first_answer(session: URLLib3Session, request: AWSPreparedRequest) -> object:
+        answer = send(session, request)
+        sent.append(request.method)
+        if sent == ["PUT"]:
+            raise ConnectionClosedError(endpoint_url=request.url)
+        return answer
+
+    monkeypatch.setattr(URLLib3Session, "send", send_and_lose_the_first_answer)
+    assert lake.files.create("records/one", b"same") is not there
+    assert sent == ["PUT", "PUT", "HEAD"]
+    assert not lake.files.create("records/one", b"same")
+    assert lake.files.read("records/one") == b"same"
 
 
 def test_named_files_are_removed_and_no_others(lake):

@@ -45,6 +45,10 @@ WHOLE_FILES = {
 # second: not by ``sort_by``, so a task with several partitions sorts its rows itself, and has one file open.
 AS_THEY_COME = {"spark.sql.maxConcurrentOutputFileWriters": "2"}
 ONE_AFTER_THE_OTHER = {"spark.sql.maxConcurrentOutputFileWriters": "0"}
+# By this setting a server names Hadoop's class by which waves are written to a folder. Hadoop's own starts the program
+# `chmod` four times for each file, which takes longer than to write a small one. The class that our servers name asks
+# the system; it does not list a folder through a link to it, so it serves our own writes only, where nobody makes links.
+FILES_BY = "spark.stagehold.fs.file.impl"
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 
@@ -119,6 +123,8 @@ def stage_frame(frame: DataFrame, files: WaveFiles) -> StagedWave:
     )
     if files.sort_by:
         writer = writer.options(**EASY_TO_PRUNE)
+    if files_by := frame.sparkSession.conf.get(FILES_BY, ""):
+        writer = writer.options(**{"fs.file.impl": files_by, "fs.file.impl.disable.cache": "true"})
     taken = ONE_AFTER_THE_OTHER if shared else AS_THEY_COME
     with _with_settings(frame.sparkSession, taken | (WHOLE_FILES if files.arranged else {})):
         writer.partitionBy(PARTITION).parquet(f"{spark_uri(uri)}/{files.folder}")

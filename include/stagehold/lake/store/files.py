@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
 
 KEYS_PER_DELETE = 1000  # S3's limit
+CALL = "stagehold-call"  # in an object's metadata: which call made it
 CREATE_TRIES = 10  # S3 refuses one of two requests for the same object at the same moment, even if the other one fails
 
 
@@ -62,10 +63,7 @@ class Files(Protocol):
         """
 
     def create(self, path: str, content: bytes) -> bool:
-        """Make a file, whole or not at all; False if there is one, which stays as it is.
-
-        The one that is there may be of this very call: a request whose answer was lost is sent again.
-        """
+        """Make a file, whole or not at all; False if there is one of another call, which stays as it is."""
 
     def delete(self, folder: str) -> None:
         """Remove every file in ``folder``."""
@@ -201,24 +199,28 @@ class ObjectFiles:
             raise FileNotFoundError(f"{OBJECT_STORE}{self._bucket}/{self._root}{path}") from error
 
     def create(self, path: str, content: bytes) -> bool:
+        call = uuid4().hex
         for _ in range(CREATE_TRIES):
-            answer = self._created(path, content)
+            answer = self._created(path, content, call)
             if answer != HTTPStatus.CONFLICT:
                 break
         if answer not in (HTTPStatus.OK, HTTPStatus.PRECONDITION_FAILED):
             raise OSError(f"{OBJECT_STORE}{self._bucket}/{self._root}{path} cannot be made: HTTP status {answer}")
         return answer == HTTPStatus.OK
 
-    def _created(self, path: str, content: bytes) -> int:
+    def _created(self, path: str, content: bytes, call: str) -> int:
+        """The answer to a request. It carries its call, since one whose answer is lost is sent again, and refused."""
         from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 
+        client, place = _s3(os.getpid()), {"Bucket": self._bucket, "Key": self._root + path}
         try:
-            _s3(os.getpid()).put_object(Bucket=self._bucket, Key=self._root + path, Body=content, IfNoneMatch="*")
+            client.put_object(**place, Body=content, IfNoneMatch="*", Metadata={CALL: call})
         except ClientError as error:
             answer = int(error.response["ResponseMetadata"]["HTTPStatusCode"])
             if answer not in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
                 raise
-            return answer
+            if answer == HTTPStatus.CONFLICT or client.head_object(**place)["Metadata"].get(CALL) != call:
+                return answer
         return HTTPStatus.OK
 
     def _right_in(self, prefix: str) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stagehold.errors import SparkUnavailable
+from stagehold.lake.commit.staging import FILES_BY
 from stagehold.lake.store.location import s3a_options
 from stagehold.settings import Settings
 from stagehold.spark.server.java import jar_paths, pinned_jars
@@ -124,6 +125,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
+        FILES_BY: "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.shuffle.partitions": str(settings.spark_cores * 2),
