@@ -68,6 +68,7 @@ def test_to_write_files_of_a_folder_starts_no_programs(hand, spark_settings, tmp
         assert state is not None
         return sum(map(int, Path(f"/proc/{state.pid}/stat").read_text().rpartition(")")[2].split()[13:15]))
 
+    Path(hand.location.uri).mkdir(parents=True, exist_ok=True)
     (tmp_path / "linked").symlink_to(hand.location.uri, target_is_directory=True)
     linked, frame = replace(hand.location, uri=str(tmp_path / "linked")), hand.spark.range(64).selectExpr("id")
     frame = frame.withColumn("_partition", frame.id.cast("int"))

@@ -48,7 +48,9 @@ def make_archive(settings: Settings, place: ArchivePlace) -> bool:
         environment = dict(python_environment(own))
         try:
             subprocess.run(command, env=environment, cwd=folder, capture_output=True, timeout=RUN_SECONDS, check=True)
-        except subprocess.SubprocessError as error:
+        except subprocess.CalledProcessError as error:
+            log.warning("the training run ended with %s: %s", error.returncode, error.stderr.decode()[-500:].strip())
+        except subprocess.TimeoutExpired as error:
             log.warning("the training run: %s", error)
         ended = wait_until(lambda: read_state(own) is None, ARCHIVE_SECONDS)
     return ended and any(place.archives())
