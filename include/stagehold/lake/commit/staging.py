@@ -45,9 +45,9 @@ WHOLE_FILES = {
 # second: not by ``sort_by``, so a task with several partitions sorts its rows itself, and has one file open.
 AS_THEY_COME = {"spark.sql.maxConcurrentOutputFileWriters": "2"}
 ONE_AFTER_THE_OTHER = {"spark.sql.maxConcurrentOutputFileWriters": "0"}
-# By this setting a server names Hadoop's class by which waves are written to a folder. Hadoop's own starts the program
-# `chmod` four times for each file, which takes longer than to write a small one. The class that our servers name asks
-# the system; it does not list a folder through a link to it, so it serves our own writes only, where nobody makes links.
+# By this setting a server names the class by which Hadoop writes waves to a folder. Its own starts the program `chmod`
+# four times for each file, which takes longer than to write a small one. The class that our servers name asks the
+# system; it lists no folder through a link to it, so it serves our own writes only, where nobody makes links.
 FILES_BY = "spark.stagehold.fs.file.impl"
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
