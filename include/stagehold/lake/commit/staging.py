@@ -48,7 +48,7 @@ ONE_AFTER_THE_OTHER = {"spark.sql.maxConcurrentOutputFileWriters": "0"}
 # By this setting a server names the class by which Hadoop writes waves to a folder. Its own starts the program `chmod`
 # four times for each file, which takes longer than to write a small one. The class that our servers name asks the
 # system; it lists no folder through a link to it, so it serves our own writes only, where nobody makes links.
-FILES_BY = "spark.stagehold.fs.file.impl"
+FILES_BY = "spark.waves.fs.file.impl"
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 
