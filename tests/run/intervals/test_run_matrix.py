@@ -73,9 +73,11 @@ def lines(world, **asked):
     return {line.run.run_id: {one.stage: one for one in line.squares} for line in found.lines}
 
 
-def matrix(world, limit=20, **asked):
-    asked = RunsAsked(limit, **asked)
-    return run_matrix(world.pipelines[1], world.ledger, asked, lambda run: not RUN_LIFE.is_terminal(run.state))
+def matrix(world, limit=20, reaches=None, **asked):
+    wanted = RunsAsked(limit, **asked)
+    return run_matrix(
+        world.pipelines[1], world.ledger, wanted, lambda run: not RUN_LIFE.is_terminal(run.state), reaches
+    )
 
 
 def test_a_run_that_finds_all_done_reuses_it_and_says_what_that_spared(world):

@@ -143,11 +143,13 @@ def show_run_matrix(
     """
     with answering():
         dates = Asked(0, first=_midnight(first), end=_midnight(last, days=1))
-        asked = RunsAsked(_most(limit, known), before, outcome, stage, dates.reaches)
+        asked = RunsAsked(_most(limit, known), before, outcome, stage)
         matrix = _MATRICES.page(
             (known.dag_id, limit, before, outcome, stage, first, last),
             known.seen,
-            lambda: run_matrix_page(known, run_matrix(known.pipeline, known.ledger, asked, known.goes_on)),
+            lambda: run_matrix_page(
+                known, run_matrix(known.pipeline, known.ledger, asked, known.goes_on, dates.reaches)
+            ),
             lambda: False,
         )
         assert matrix is not None, "only pages that are large are waited for"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,22 +37,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 
-@dataclass(frozen=True)
-class StageFinding:
-    """A finding in one stage. It is ``refused`` if the stage's spec forbids it; otherwise it is only reported."""
-
-    stage: str
-    finding: Finding
-    refused: bool
-
-    def __str__(self) -> str:
-        return f"{self.finding} (stage {self.stage})"
-
-
 def inspect(
     frames: Frames, stage: Stage, reading: Reading, partition: int, schema: StructType
-) -> tuple[StageFinding, ...]:
-    """The findings in ``stage``, which ``frames`` has checked, and in the stages whose output flows into it.
+) -> tuple[tuple[str, bool], ...]:
+    """The findings in ``stage``, which ``frames`` has checked, and in the stages whose output flows into it, in words.
+    Each is refused, or only reported, as the spec of its stage says.
 
     ``schema`` is that of the output: if no column is floating-point, the order in which such numbers were added does
     not matter.
@@ -62,7 +51,7 @@ def inspect(
         return ()
     floating = any(_has_floating(field.dataType) for field in schema.fields)
     return tuple(
-        StageFinding(name, finding, policy_of[name] is DeterminismPolicy.ERROR and finding.certain)
+        (f"{finding} (stage {name})", policy_of[name] is DeterminismPolicy.ERROR and finding.certain)
         for name, calls in frames.call_again(stage, partition).items()
         if policy_of[name] is not DeterminismPolicy.OFF
         for finding in _found(reading, name, calls, floating=floating)

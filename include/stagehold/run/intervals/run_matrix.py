@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from stagehold.errors.request_errors import UnknownName
 from stagehold.ledger.across.intervals import LastTries
@@ -68,14 +68,13 @@ class RunLine:
 @dataclass(frozen=True)
 class RunsAsked:
     """The runs that a caller asks for: the last ones, or those that began before one. A stage, or ``stage``, has to
-    have the ``outcome``; ``reaches`` says which intervals are meant. At most ``most`` runs are looked at for a page.
+    have the ``outcome``. At most ``most`` runs are looked at for a page.
     """
 
     limit: int
     before: str | None = None
     outcome: StageOutcome | None = None
     stage: str | None = None
-    reaches: Callable[[str], bool] = field(default=lambda _: True)
     most: int = MOST_LOOKED_AT
 
     def takes(self, line: RunLine) -> bool:
@@ -94,10 +93,17 @@ class RunMatrix:
     looked_at: int
 
 
-def run_matrix(pipeline: Pipeline, ledger: Ledger, asked: RunsAsked, goes_on: Callable[[Run], bool]) -> RunMatrix:
+def run_matrix(
+    pipeline: Pipeline,
+    ledger: Ledger,
+    asked: RunsAsked,
+    goes_on: Callable[[Run], bool],
+    reaches: Callable[[str], bool] | None = None,
+) -> RunMatrix:
     """The matrix of the runs that are asked for.
 
     :param goes_on: whether a run is at work.
+    :param reaches: whether an interval is meant; all of them are without it.
     :raises UnknownName: the pipeline has no such stage, or the ledger no such run.
     """
     names = [stage.name for stage in pipeline.stages]
@@ -108,7 +114,7 @@ def run_matrix(pipeline: Pipeline, ledger: Ledger, asked: RunsAsked, goes_on: Ca
     looked_at = 0
     while looked_at < asked.most:
         batch = ledger.runs.before(pipeline.name, last, asked.limit)
-        wanted = [run for run in batch if asked.reaches(run.interval)]
+        wanted = [run for run in batch if reaches is None or reaches(run.interval)]
         lines = {line.run.run_id: line for line in _lines(pipeline, wanted, ledger, goes_on)}
         for run in batch:
             last, looked_at = run, looked_at + 1

@@ -163,15 +163,15 @@ class StageRunner:
     def _inspect_plans(self, partition: int, schema: StructType) -> None:
         """Say, once per attempt, what may come out different next time, and why a wave is not computed by one call."""
         found = inspect(self._frames, self._task.stage, self._reading, partition, schema)
-        for finding in found:
-            self._warn("not deterministic", str(finding))
+        for finding, _ in found:
+            self._warn("not deterministic", finding)
         for name, isolation in self._frames.isolations.items():
             if not isolation.together and not self._reading.pipeline.stage(name).states:  # which says so itself
                 self._warn("called apart", separate_calls_text(name, isolation))
         for name, habits in self._frames.habits.items():
             if name not in self._frames.isolations and self._reading.pipeline.stage(name).partitions > 1:
                 self._warn("called apart", habits_text(name, habits))
-        refused = [str(finding) for finding in found if finding.refused]
+        refused = [finding for finding, is_refused in found if is_refused]
         if refused:
             raise NotDeterministic(self._task.stage.name, refused)
 
