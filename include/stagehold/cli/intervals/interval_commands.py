@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import getpass
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stagehold.cli.common.output import moment, print_document, print_table
-from stagehold.cli.common.request import AsJson, PipelineName
-from stagehold.cli.intervals.delete import delete
-from stagehold.cli.intervals.pin import pin, unpin
+from stagehold.cli.common.request import AsJson, PipelineName, recorded_interval
+from stagehold.cli.intervals.delete import Intervals, delete
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
+    from stagehold.ledger.ledger import Ledger
+    from stagehold.model.choices import Pin
     from stagehold.run.intervals.interval_differences import StageContents, StageDifference
     from stagehold.run.intervals.interval_standings import KnownInterval, KnownStage
 
@@ -23,6 +25,10 @@ intervals = typer.Typer(
 )
 COLUMNS = ("interval", "state", "pinned", "recorded", "run", "run state", "seconds", "partitions")
 DIFFERENCES = ("stage", "partitions", "rows", "size", "seconds", "gate", "equal", "made otherwise", "columns")
+PIN_COLUMNS = ("interval", "by", "when", "why")
+Why = Annotated[str, typer.Option("--why", help="Why; it is kept with your name.")]
+By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: you.")]
+Say = Callable[[str, Sequence[str], str, str, "Ledger"], "tuple[Pin, ...]"]
 Limit = Annotated[int, typer.Option("--limit", min=1, help="So many, those that were worked on last.")]
 One = Annotated[str, typer.Argument(metavar="INTERVAL", help="An interval, as `stagehold intervals list` shows it.")]
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another one, which is compared with the first.")]
@@ -74,8 +80,6 @@ def diff(pipeline: PipelineName, interval: One, other: Other, as_json: AsJson = 
 
 
 intervals.command()(delete)
-intervals.command()(pin)
-intervals.command()(unpin)
 
 
 def _row(interval: KnownInterval) -> Sequence[str]:
@@ -126,3 +130,49 @@ def _grown(one: int, other: int) -> str:
 def _released(one: StageContents, other: StageContents) -> str:
     gone = [contents.partitions - contents.consumable for contents in (one, other)]
     return f" (not consumable: {gone[0]} and {gone[1]})" if any(gone) else ""
+
+
+@intervals.command()
+def pin(pipeline: PipelineName, intervals: Intervals, why: Why = "", by: By = None, as_json: AsJson = False) -> None:
+    """Keep the outputs of intervals, whatever `retain` of the pipeline says.
+
+    `stagehold gc` and `intervals delete` leave them alone. What was released before does not come back by that.
+    """
+    from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.run.intervals.pinning import pin_intervals, released_before
+
+    words = _said(pin_intervals, pipeline, intervals, by or getpass.getuser(), why)
+    with open_ledger(load_settings()) as ledger:
+        late = {pin.interval: released_before(pipeline, pin.interval, ledger) for pin in words}
+    if as_json:
+        print_document({"pins": [{**asdict(pin), "released_before": late[pin.interval]} for pin in words]})
+        return
+    _show_pins("pinned", words)
+    for interval, count in late.items():
+        if count:
+            typer.echo(f"{interval}: {count} partitions were released before; a run that needs them computes them.")
+
+
+@intervals.command()
+def unpin(pipeline: PipelineName, intervals: Intervals, why: Why = "", by: By = None, as_json: AsJson = False) -> None:
+    """Let the outputs of pinned intervals go as `retain` of the pipeline says, with the next `stagehold gc`."""
+    from stagehold.run.intervals.pinning import unpin_intervals
+
+    words = _said(unpin_intervals, pipeline, intervals, by or getpass.getuser(), why)
+    if as_json:
+        print_document({"pins": [asdict(pin) for pin in words]})
+    else:
+        _show_pins("not pinned any more", words)
+
+
+def _said(say: Say, pipeline: str, intervals: Sequence[str], who: str, why: str) -> tuple[Pin, ...]:
+    from stagehold.chronicle.chronicle import open_ledger
+
+    settings = load_settings()
+    keys = [recorded_interval(interval, pipeline, settings) for interval in intervals]
+    with open_ledger(settings) as ledger:
+        return say(pipeline, keys, who, why, ledger)
+
+
+def _show_pins(title: str, words: Sequence[Pin]) -> None:
+    print_table(title, PIN_COLUMNS, [(pin.interval, pin.said_by, moment(pin.recorded_at), pin.reason) for pin in words])
