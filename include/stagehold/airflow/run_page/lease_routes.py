@@ -118,17 +118,7 @@ def _lease(held: HeldLease) -> LeaseAnswer:
 
 def _pulse(pulse: Pulse) -> PulseAnswer:
     return PulseAnswer(
-        stage=pulse.stage,
-        wave=pulse.wave,
-        doing=pulse.doing,
-        done=pulse.done,
-        partitions=pulse.partitions,
-        rows=pulse.rows,
-        bytes=pulse.bytes,
-        read=pulse.read,
-        rows_a_second=pulse.rows_a_second,
-        bytes_a_second=pulse.bytes_a_second,
-        seconds=pulse.seconds,
+        **vars(pulse),
         slowest=pulse.slowest,
         share_of_slowest=pulse.share_of_slowest,
         client_bytes=pulse.memory.client,
