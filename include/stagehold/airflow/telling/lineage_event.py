@@ -22,7 +22,7 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.uuid import generate_static_uuid
 
-from stagehold.airflow.telling.stage_lineage import StageLineage
+from stagehold.airflow.telling.task_work import StageLineage
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import GateResult, Severity
 

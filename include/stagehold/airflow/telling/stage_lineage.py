@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stagehold.airflow.telling.task_work import LineageData, StageLineage, StageWork
 from stagehold.airflow.telling.untold import Untold, untold
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
@@ -17,25 +17,10 @@ from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
-    from stagehold.airflow.telling.task_work import StageWork
     from stagehold.settings import Settings
 
 log = logging.getLogger(__name__)
 PROVIDER = "airflow.providers.openlineage"
-
-
-# The address of data that a stage reads or writes, with the verdicts of its gate.
-LineageData = tuple[str, tuple[GateResult, ...]]
-
-
-@dataclass(frozen=True)
-class StageLineage:
-    """One stage that was computed, with its inputs and its output."""
-
-    work: StageWork
-    interval: str
-    inputs: tuple[LineageData, ...]
-    output: LineageData
 
 
 def emit_lineage(

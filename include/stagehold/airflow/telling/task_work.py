@@ -41,6 +41,20 @@ class StageWork:
         return len({(one.attempt_id, one.wave) for one in self.computed})
 
 
+# The address of data that a stage reads or writes, with the verdicts of its gate.
+LineageData = tuple[str, tuple[GateResult, ...]]
+
+
+@dataclass(frozen=True)
+class StageLineage:
+    """One stage that was computed, with its inputs and its output."""
+
+    work: StageWork
+    interval: str
+    inputs: tuple[LineageData, ...]
+    output: LineageData
+
+
 def work_since(since: datetime, task: RegionTask, ledger: Ledger) -> Iterator[StageWork]:
     """The work on each stored stage of the task's region."""
     for stage in map(task.pipeline.stage, task.region.stages):

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.errors import NoticeFailed
-from stagehold.extensions.checkpoint_listening import CHECKPOINT_LISTENERS, listeners_of, tell_checkpoint
-from stagehold.extensions.installed import installed
+from stagehold.extensions.checkpoint_listening import listeners_of, tell_checkpoint
 from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState
 from stagehold.model.context import StageCheckpoint
 from stagehold.model.records import PartitionRecord
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.faults import CheckpointPoint
-from stagehold.run.planning.planning import RunRequest
 from stagehold.spec.pipeline import Stage
 from stagehold.viewer.database import database_over
 from stagehold.viewer.views import DATA, consumable, data_view
@@ -26,11 +24,6 @@ if TYPE_CHECKING:
     from pyarrow import Table  # type: ignore[import-untyped]
 
     from stagehold.run.checkpoints.run_checkpoints import RunCheckpoints
-
-
-def has_audience(request: RunRequest) -> bool:
-    """Whether anybody has a part in the checkpoints of such a run."""
-    return bool(installed(CHECKPOINT_LISTENERS)) or any(stage.on_complete for stage in request.pipeline.stages)
 
 
 class Notices:

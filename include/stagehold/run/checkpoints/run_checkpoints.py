@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind
 from stagehold.checkpoints.store import CheckpointStore, CompletedCheckpoint
 from stagehold.errors import CheckpointCorrupt, NothingToSave, SavepointTaken
+from stagehold.extensions.checkpoint_listening import CHECKPOINT_LISTENERS
+from stagehold.extensions.installed import installed
 from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest
 from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint
 from stagehold.lake.checkpoints.savepoints import Savepoint, Savepoints
@@ -27,7 +29,6 @@ from stagehold.model.checkpoint_records import (
 from stagehold.model.records import Event, Lease, Run
 from stagehold.run.checkpoints.checkpoint_contents import Base, Changes, protected
 from stagehold.run.checkpoints.discarding import LONGEST, ClaimedSnapshot
-from stagehold.run.checkpoints.notices import has_audience
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import CheckpointPoint
 from stagehold.run.planning.planning import RunRequest, begins_with_of, counted
@@ -329,3 +330,8 @@ def tell(listeners: Sequence[Listener], record: CheckpointRecord, workplace: Wor
 def _text(record: CheckpointRecord) -> str:
     named = f"checkpoint {record.number} of run {record.run_id}"
     return f"{named} failed: {record.failure}" if record.failure else f"{named} is complete"
+
+
+def has_audience(request: RunRequest) -> bool:
+    """Whether anybody has a part in the checkpoints of such a run."""
+    return bool(installed(CHECKPOINT_LISTENERS)) or any(stage.on_complete for stage in request.pipeline.stages)
