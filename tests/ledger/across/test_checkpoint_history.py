@@ -7,13 +7,12 @@ import pytest
 from sqlalchemy import insert
 from tests.ledger.samples import START, attempt, checkpoint, record, run
 
-from stagehold.ledger.across.pipelines import CoveredStage
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import checkpoints
 from stagehold.model.checkpoint_records import Answer, CheckpointState
 from stagehold.model.records import Restore
-from stagehold.model.standing import PartitionState
+from stagehold.model.standing import Amount, PartitionState
 
 DONE, FAILED, OPEN = CheckpointState.COMPLETED, CheckpointState.FAILED, CheckpointState.IN_PROGRESS
 # run, number, state, name of the savepoint; each triggered a minute after the one before
@@ -110,8 +109,8 @@ def test_a_checkpoint_has_what_could_be_read_up_to_its_row(ledger):
     ledger.partitions.record([record(2, state=PartitionState.BLOCKED, epoch=2)], held)
     _, covers, _ = ledger.pipelines.changed(0, 0)
     begun = ledger.checkpoints.begin(checkpoint(1), lease)
-    assert ledger.checkpoint_history.covered(begun) == ()
+    assert ledger.checkpoint_history.covered(begun) == {}
     ledger.partitions.record([record(2), record(3)], held)
     done = ledger.checkpoints.complete(begun, lease, written=1, referenced=0, covers=covers)
     rows, size = (sum(getattr(record(number), name) for number in (0, 1)) for name in ("rows", "bytes"))
-    assert ledger.checkpoint_history.covered(done) == (CoveredStage("joined", 2, rows, size),)
+    assert ledger.checkpoint_history.covered(done) == {"joined": Amount(2, rows, size)}

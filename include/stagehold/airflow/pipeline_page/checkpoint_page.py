@@ -16,7 +16,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     Spread,
     StagePart,
 )
-from stagehold.ledger.across.pipelines import AcknowledgedParts, CheckpointKey, CoveredStage
+from stagehold.ledger.across.pipelines import AcknowledgedParts, CheckpointKey
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import (
     Acknowledgement,
@@ -25,6 +25,7 @@ from stagehold.model.checkpoint_records import (
     CheckpointState,
 )
 from stagehold.model.records import Restore
+from stagehold.model.standing import Amount
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.pipeline import Pipeline
 
@@ -90,20 +91,13 @@ def spread(values: Sequence[float]) -> Spread:
     )
 
 
-def stage_parts(pipeline: Pipeline, covered: Iterable[CoveredStage]) -> tuple[StagePart, ...]:
+def stage_parts(pipeline: Pipeline, covered: Mapping[str, Amount]) -> tuple[StagePart, ...]:
     """The parts of stages, in the order of the pipeline; stages that it no longer has are left out."""
     regions = {stage: region.name for region in stage_regions(pipeline) for stage in region.stages}
-    found = {one.stage: one for one in covered}
     return tuple(
-        StagePart(
-            stage=stage.name,
-            region=regions[stage.name],
-            partitions=found[stage.id].partitions,
-            rows=found[stage.id].rows,
-            bytes=found[stage.id].bytes,
-        )
+        StagePart(stage=stage.name, region=regions[stage.name], **vars(covered[stage.id]))
         for stage in pipeline.stages
-        if stage.id in found
+        if stage.id in covered
     )
 
 

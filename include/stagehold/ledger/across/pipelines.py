@@ -23,7 +23,7 @@ from stagehold.ledger.database.schema import (
 )
 from stagehold.model.checkpoint_records import Answer, CheckpointRecord, CheckpointState
 from stagehold.model.records import Restore, Run
-from stagehold.model.standing import PartitionState, StateCounts
+from stagehold.model.standing import Amount, PartitionState, StateCounts
 
 Place = tuple[str, str]  # pipeline and interval
 StageCounts = Mapping[str, StateCounts]  # by stage id
@@ -134,16 +134,6 @@ class AcknowledgedParts:
         return (self.aligned_at - self.asked_at).total_seconds()
 
 
-@dataclass(frozen=True)
-class CoveredStage:
-    """What a checkpoint has of a stage, by its id: its newest partitions at that moment which can be read."""
-
-    stage: str
-    partitions: int
-    rows: int
-    bytes: int
-
-
 class CheckpointHistory:
     """Reads `checkpoints`, `acknowledgements` and `restores` by pipeline."""
 
@@ -199,8 +189,10 @@ class CheckpointHistory:
         done = checkpoints.c.state == CheckpointState.COMPLETED
         return read_all(self._database, CheckpointRecord, _newest_first(pipeline).where(done).limit(most))
 
-    def covered(self, of: CheckpointRecord) -> tuple[CoveredStage, ...]:
-        """What a checkpoint has, stage by stage; nothing while nobody knows up to which row it goes."""
+    def covered(self, of: CheckpointRecord) -> Mapping[str, Amount]:
+        """What a checkpoint has of each stage, by its id: the newest partitions at that moment, if they can be read.
+        Nothing while nobody knows up to which row it goes.
+        """
         this = (checkpoints.c.run_id == of.run_id, checkpoints.c.number == of.number)
         columns, covers = partitions.c, select(checkpoints.c.covers).where(*this).scalar_subquery()
         place = (columns.pipeline == of.pipeline, columns.interval == of.interval, columns.id <= covers)
@@ -209,9 +201,7 @@ class CheckpointHistory:
         readable = (columns.id.in_(newest), columns.state == PartitionState.CONSUMABLE)
         query = select(columns.stage, *told).where(*readable).group_by(columns.stage).order_by(columns.stage)
         with self._database.reading() as connection:
-            return tuple(
-                CoveredStage(stage, n, int(rows), int(size)) for stage, n, rows, size in connection.execute(query)
-            )
+            return {stage: Amount(n, int(rows), int(size)) for stage, n, rows, size in connection.execute(query)}
 
 
 def _is_savepoint() -> ColumnElement[bool]:
