@@ -28,14 +28,14 @@ class Unreadable(Exception):
     """The text does not have the expected form; never leaves this package."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Node:
     """An operator. ``inner`` are the plans of the subqueries in its expressions."""
 
     name: str
     text: str
-    children: tuple[Node, ...] = ()
-    inner: tuple[Node, ...] = ()
+    children: list[Node] = field(default_factory=list)
+    inner: list[Node] = field(default_factory=list)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -66,30 +66,6 @@ class Operand:
     casts: tuple[str, ...] = ()
 
 
-@dataclass
-class _OpenNode:
-    name: str
-    text: str
-    depth: int
-    children: list[_OpenNode] = field(default_factory=list)
-    inner: list[_OpenNode] = field(default_factory=list)
-
-    @staticmethod
-    def of(line: str) -> _OpenNode:
-        found = LINE.fullmatch(line)
-        if found is None:
-            raise Unreadable
-        return _OpenNode(found["name"], found["text"] or "", len(found["indent"]) // STEP)
-
-    def closed(self) -> Node:
-        return Node(
-            self.name,
-            self.text,
-            tuple(node.closed() for node in self.children),
-            tuple(node.closed() for node in self.inner),
-        )
-
-
 def analyzed(explained: str) -> str:
     """The analysed plan in what `explain(extended)` gives, without its first line, which is the schema."""
     begin, end = explained.find(ANALYZED), explained.find(OPTIMIZED)
@@ -100,29 +76,38 @@ def analyzed(explained: str) -> str:
 
 def parse_tree(text: str) -> Node:
     """A child is one step further right than its parent, and the plan of a subquery two."""
-    lines = [_OpenNode.of(line) for line in text.split("\n") if line]
-    path: list[_OpenNode] = []
-    for node in lines:
-        while path and path[-1].depth >= node.depth:
+    lines = [line for line in text.split("\n") if line]
+    path: list[tuple[int, Node]] = []
+    for line in lines:
+        depth, node = _read_line(line)
+        while path and path[-1][0] >= depth:
             path.pop()
         if path:
-            _place(node, path[-1])
-        elif node.depth or node is not lines[0]:
+            above, parent = path[-1]
+            _below(parent, depth - above).append(node)
+        elif depth or line is not lines[0]:
             raise Unreadable
-        path.append(node)
-    if not lines:
+        path.append((depth, node))
+    if not path:
         raise Unreadable
-    return lines[0].closed()
+    return path[0][1]
 
 
-def _place(node: _OpenNode, parent: _OpenNode) -> None:
-    match node.depth - parent.depth:
+def _read_line(line: str) -> tuple[int, Node]:
+    """A node without anything below it yet, and how many steps it is to the right."""
+    found = LINE.fullmatch(line)
+    if found is None:
+        raise Unreadable
+    return len(found["indent"]) // STEP, Node(found["name"], found["text"] or "")
+
+
+def _below(parent: Node, steps: int) -> list[Node]:
+    match steps:
         case 1:
-            parent.children.append(node)
+            return parent.children
         case 2:
-            parent.inner.append(node)
-        case _:
-            raise Unreadable
+            return parent.inner
+    raise Unreadable
 
 
 def split(text: str, separator: str = ", ") -> tuple[str, ...]:

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stagehold.lake.available import missing_data, missing_files
 from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.foreign_change import ForeignChange
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import PartitionRecord
-from stagehold.spec.pipeline import Pipeline
+from stagehold.plan.resume.situation import StageData
+from stagehold.spec.pipeline import Pipeline, Stage
 
 if TYPE_CHECKING:
     from stagehold.run.planning.snapshots import BeginsWith, ById
-
-
-@dataclass(frozen=True)
-class OnRecord:
-    """The newest records by stage name, whatever their state.
-
-    ``restored`` are partitions whose record comes from a checkpoint that the run begins with, and which are not put in
-    place yet. ``gone`` are partitions whose data cannot be read now, ``removed`` those that somebody else took out of a
-    published table: for both the lake is asked each time.
-    """
-
-    records: Mapping[str, tuple[PartitionRecord, ...]]
-    gone: Mapping[str, frozenset[int]]
-    removed: Mapping[str, Mapping[int, ForeignChange]]
-    restored: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 def on_record(
@@ -38,8 +23,9 @@ def on_record(
     ledger: Ledger,
     begins_with: BeginsWith | None = None,
     tied: frozenset[str] = frozenset(),
-) -> OnRecord:
-    """The records of the interval.
+) -> Mapping[str, StageData]:
+    """The newest records by stage name, whatever their state, and which of their data cannot be read now, for which the
+    lake is asked each time.
 
     :param by_id: the newest records of the interval.
     :param tied: ids of stages that take nothing over.
@@ -47,28 +33,27 @@ def on_record(
     waiting: Mapping[str, frozenset[int]] = {}
     if begins_with:
         by_id, waiting = begins_with.in_place_of(by_id, ledger, tied)
-    restored = {stage.name: waiting[stage.id] for stage in pipeline.stages if waiting.get(stage.id)}
-    records = {stage.name: by_id[stage.id] for stage in pipeline.stages if stage.id in by_id}
-    published = {
-        stage.name: absences(
-            [
-                record
-                for record in _committed(records[stage.name])
-                if record.partition < stage.partitions and record.partition not in restored.get(stage.name, ())
-            ]
-        )
+    return {
+        stage.name: _stage_data(stage, by_id[stage.id], waiting.get(stage.id, frozenset()))
         for stage in pipeline.stages
-        if stage.output.table is not None and stage.name in records
+        if stage.id in by_id
     }
-    return OnRecord(
+
+
+def _stage_data(stage: Stage, records: tuple[PartitionRecord, ...], restored: frozenset[int]) -> StageData:
+    """:param restored: partitions whose record comes from a checkpoint that the run begins with, and which are not put
+    in place yet.
+    """
+    committed, published = _committed(records), None
+    if stage.output.table is not None:
+        published = absences(
+            [record for record in committed if record.partition < stage.partitions and record.partition not in restored]
+        )
+    return StageData(
         records=records,
-        gone={
-            name: _gone(_committed(stage_records), published.get(name), restored.get(name, frozenset()))
-            | _refused_and_gone(stage_records)
-            for name, stage_records in records.items()
-        },
-        removed={name: found.removed for name, found in published.items()},
-        restored=restored,
+        gone=PartitionSet(_gone(committed, published, restored) | _refused_and_gone(records)),
+        removed=published.removed if published else {},
+        restored=PartitionSet(restored),
     )
 
 

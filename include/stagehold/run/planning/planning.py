@@ -38,7 +38,7 @@ from stagehold.plan.split.partition_counts import (
 from stagehold.plan.split.regions import Region, stage_regions, stored_with
 from stagehold.run.planning.acceptance import acceptances_for, by_stage, verdicts_of, with_production
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
-from stagehold.run.planning.on_record import OnRecord, on_record
+from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.shared_facts import SharedFacts, environment
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
@@ -288,16 +288,13 @@ def _count(stage: Stage, pipeline: Pipeline, plan: ResumePlan, sources: Sources,
 
 
 def _data(
-    request: RunRequest, found: OnRecord, rescaled: Mapping[str, Rescaled], ledger: Ledger
+    request: RunRequest, found: Mapping[str, StageData], rescaled: Mapping[str, Rescaled], ledger: Ledger
 ) -> Callable[[str], StageData]:
-    """The records of a stage, by its name."""
-    discarded = _discarded(request, found.records, ledger)
-    return lambda stage: StageData(
-        records=found.records.get(stage, ()),
-        gone=PartitionSet(found.gone.get(stage, ())),
-        removed=found.removed.get(stage, {}),
+    """The data of a stage, by its name."""
+    discarded = _discarded(request, {name: data.records for name, data in found.items()}, ledger)
+    return lambda stage: replace(
+        found.get(stage, StageData()),
         discarded=PartitionSet(discarded.get(stage, ())),
-        restored=PartitionSet(found.restored.get(stage, ())),
         rescaled=rescaled.get(stage),
     )
 

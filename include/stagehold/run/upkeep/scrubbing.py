@@ -16,6 +16,7 @@ from stagehold.model.keys.interval_key import interval_key
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import Mismatch, as_damaged, to_verify
+from stagehold.plan.resume.situation import StageData
 from stagehold.plan.scrub import (
     Condition,
     Draw,
@@ -35,7 +36,7 @@ from stagehold.run.equipment.workplace import Fingerprints, Progress, Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.lease.lease_holder import described, this_process
 from stagehold.run.lease.leasing import take_lease
-from stagehold.run.planning.on_record import OnRecord, on_record
+from stagehold.run.planning.on_record import on_record
 from stagehold.run.planning.planning import RunRequest, counted, in_its_form
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.stage.spark_engine import SparkEngine, SparkStageSession, session_of
@@ -174,8 +175,8 @@ def look(request: RunRequest, draw: Draw, ledger: Ledger) -> Iterator[ScrubTarge
     found = on_record(pipeline, ledger.partitions.newest_of(pipeline.name, request.interval), ledger)
     regions = {stage: region for region in stage_regions(pipeline) for stage in region.stages}
     for stage in pipeline.stages:
-        if stage.output.stored and stage.name in found.records:
-            target = _target(stage, task_of(request, regions[stage.name]), found, draw, ledger)
+        if stage.output.stored and stage.name in found:
+            target = _target(stage, task_of(request, regions[stage.name]), found[stage.name], draw, ledger)
             if target.records:
                 yield target
 
@@ -184,21 +185,17 @@ def task_of(request: RunRequest, region: Region) -> RegionTask:
     return RegionTask(request, region, owner=f"{LAUNCHER}/{request.run_id}", launcher=LAUNCHER)
 
 
-def _target(stage: Stage, task: RegionTask, found: OnRecord, draw: Draw, ledger: Ledger) -> ScrubTarget:
+def _target(stage: Stage, task: RegionTask, found: StageData, draw: Draw, ledger: Ledger) -> ScrubTarget:
     cell = Cell(task.pipeline.name, stage.id, task.request.interval)
-    readable = [
-        record
-        for record in found.records[stage.name]
-        if record.state in SCRUBBED and record.partition < stage.partitions
-    ]
-    records, gone = draw(cell, readable), found.gone[stage.name]
+    readable = [record for record in found.records if record.state in SCRUBBED and record.partition < stage.partitions]
+    records = draw(cell, readable)
     return ScrubTarget(
         cell=cell,
         stage=stage,
         region=task.region.name,
         records=records,
-        gone={record.partition: sizes_now(record) for record in records if record.partition in gone},
-        removed=found.removed.get(stage.name, {}),
+        gone={record.partition: sizes_now(record) for record in records if record.partition in found.gone},
+        removed=found.removed,
         busy=_busy(task, ledger),
     )
 
