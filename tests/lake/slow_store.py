@@ -1,6 +1,4 @@
-"""An object store whose commits take long:
-a proxy that holds back every PUT of a log entry, so that writers overlap.
-"""
+"""An object store behind a proxy: its commits may take long, so that writers overlap, and its calls are counted."""
 
 from __future__ import annotations
 
@@ -18,9 +16,22 @@ HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "trailer", 
 @contextmanager
 def slow_store(endpoint: str, seconds: float) -> Iterator[str]:
     """Address of a proxy in front of ``endpoint`` that passes a log entry's PUT on only after ``seconds``."""
+    with _proxy(endpoint, seconds) as proxy:
+        yield proxy.address
+
+
+@contextmanager
+def counted_store(endpoint: str) -> Iterator[Proxy]:
+    """A proxy in front of ``endpoint`` whose ``calls`` are all calls so far, by method and path."""
+    with _proxy(endpoint, 0) as proxy:
+        yield proxy
+
+
+@contextmanager
+def _proxy(endpoint: str, seconds: float) -> Iterator[Proxy]:
     server = Proxy(urlsplit(endpoint).netloc, seconds)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield server
     server.shutdown()
     server.server_close()
 
@@ -29,8 +40,12 @@ class Proxy(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, target: str, seconds: float) -> None:
-        self.target, self.seconds = target, seconds
+        self.target, self.seconds, self.calls = target, seconds, list[tuple[str, str]]()
         super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -39,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def pass_on(self) -> None:
         body = self._body()
+        self.server.calls.append((self.command, self.path))
         if self.command == "PUT" and "_delta_log/" in self.path and ".json" in self.path:
             time.sleep(self.server.seconds)
         with closing(HTTPConnection(self.server.target, timeout=60)) as connection:

@@ -136,6 +136,15 @@ def test_more_files_than_one_request_takes_are_all_deleted(s3_lake):
     assert lake.files.sizes("_data") == {}
 
 
+def test_uploads_that_nobody_finished_go_with_their_folder(s3_lake):
+    client, (bucket, _, prefix) = boto3.client("s3"), s3_lake.removeprefix("s3://").partition("/")
+    for path in ("_data/dead/1/a", "_data/dead/1/b", "_data/dead.2/c", "_data/alive/d"):
+        client.create_multipart_upload(Bucket=bucket, Key=f"{prefix}/{path}")
+    files_at(s3_lake).delete("_data/dead")
+    left = client.list_multipart_uploads(Bucket=bucket)["Uploads"]
+    assert {upload["Key"].removeprefix(f"{prefix}/") for upload in left} == {"_data/dead.2/c", "_data/alive/d"}
+
+
 @pytest.mark.parametrize("path", ["file/below", "file/deep/below"])
 def test_a_file_that_stands_where_a_folder_should_be_is_told_as_one(tmp_path, path):
     (tmp_path / "file").write_text("in the way")

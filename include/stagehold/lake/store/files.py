@@ -236,6 +236,12 @@ class ObjectFiles:
         return (entry for page in pages for entry in page.get("Contents", ()))
 
     def delete(self, folder: str) -> None:
+        """Uploads into it that nobody finished, too: no listing shows them, and they are paid for."""
+        client, prefix = _s3(os.getpid()), f"{self._root}{folder}/"
+        pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=self._bucket, Prefix=prefix)
+        for upload in (upload for page in pages for upload in page.get("Uploads", ())):
+            with suppress(client.exceptions.NoSuchUpload):  # it was finished or given up since
+                client.abort_multipart_upload(Bucket=self._bucket, Key=upload["Key"], UploadId=upload["UploadId"])
         self.remove(self.sizes(folder))
 
     def remove(self, paths: Collection[str]) -> None:
