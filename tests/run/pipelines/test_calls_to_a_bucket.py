@@ -92,7 +92,7 @@ def calls_of(bench: Workbench, store: Proxy, name: str, interval: str = "2026-11
 
 
 def test_a_partition_costs_at_most_40_calls_and_none_is_renamed(bench, store):
-    """Each stage is read from its files to be measured, and once more by its reader; a rename would double the calls."""
+    """Each file is read to be measured, and once more by its reader. A rename would double the calls."""
     calls_of(bench, store, "few", "2026-11-19")  # what only the first run of a server asks
     few, many = (calls_of(bench, store, name) for name in ("few", "many"))
     assert (len(many) - len(few)) / (STAGES * (MANY - FEW)) <= 40
