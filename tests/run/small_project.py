@@ -73,9 +73,10 @@ class SmallProject:
         Path(self.settings.suites, "own.yaml").write_text(f"suite: own\nexpectations:\n{lines}")
 
     def pipeline(self, name: str, stages: Mapping[str, Any], **facts: Any) -> Pipeline:
-        """``stages`` as in a file; their jobs are functions of the module with their names, or `sql`."""
+        """``stages`` as in a file; their jobs are functions of the module with their names, or others."""
         module = Path(self.settings.project).name
-        jobs = {stage: {} if "sql" in fields else {"job": f"{module}:{stage}"} for stage, fields in stages.items()}
+        others = {"sql", "script"}
+        jobs = {stage: {} if others & {*fields} else {"job": f"{module}:{stage}"} for stage, fields in stages.items()}
         declared = {stage: {**jobs[stage], **fields} for stage, fields in stages.items()}
         declaration = {"pipeline": name, "wave": "100ms", "stages": declared, **facts}
         return build_pipeline(declaration, project=Path(self.settings.project), suites=Path(self.settings.suites))

@@ -82,10 +82,12 @@ def with_example(form, example):
     if form is SourceForm and "kind" in given:
         del stages["orders"]["source"]
     place = declared
-    for part in ("stages", "orders") if form is StageForm and "source" in given else PLACES[form]:
+    if "script" in given:
+        stages["orders"]["source"]["splits"] = 1
+    for part in ("stages", "orders") if form is StageForm and {"source", "script"} & {*given} else PLACES[form]:
         place = place.setdefault(part, {})
     place |= {"type": "bigint"} if form is ColumnForm else {}
-    place.update({**given, "job": None} if "sql" in given else given)
+    place.update({**given, "job": None} if {"sql", "script"} & {*given} else given)
     return declared
 
 
@@ -96,6 +98,7 @@ def test_each_example_has_its_field_and_is_taken_by_the_loader(form, name, examp
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "sales.py").write_text(JOBS)
     (tmp_path / "jobs" / "alerts.py").write_text("def tell(context): ...\n")
+    (tmp_path / "jobs" / "old_job.py").write_text("print('done')\n")
     (tmp_path / "sql").mkdir()
     (tmp_path / "sql" / "clean.sql").write_text("SELECT * FROM orders")
     (tmp_path / "totals.yaml").write_text("suite: totals\nexpectations: []\n")

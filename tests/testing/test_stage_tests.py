@@ -12,6 +12,7 @@ import pytest
 
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.settings import load_settings
+from stagehold.spark.session.project_modules import as_active
 from stagehold.testing.stage_tests import StageTests
 
 pytestmark = pytest.mark.spark
@@ -67,6 +68,15 @@ stages:
     partitions: 2
     state: {known: {key: who, columns: {who: string, sum: "decimal(10,2)"}}}
   nothing: {job: "shop_jobs:nothing", inputs: {orders: forward}}
+  old: {script: jobs/old_job.py, inputs: {orders: gather}, args: ["${params.least}", "${inputs.orders}", "${output}"]}
+"""
+SCRIPT = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+least, orders, output = sys.argv[1:]
+spark.read.parquet(orders).where(f"amount > {least}").write.parquet(output)
+spark.stop()
 """
 ORDERS = [
     {"id": 1, "who": "ann", "country": "de", "amount": "5.00", "at": "2026-11-20"},
@@ -78,9 +88,10 @@ ORDERS = [
 @pytest.fixture(scope="module")
 def stages(spark, tmp_path_factory) -> StageTests:
     folder: Path = tmp_path_factory.mktemp("shop")
-    for place in ("include/pipelines", "sql", "data"):
+    for place in ("include/pipelines", "sql", "data", "jobs"):
         (folder / place).mkdir(parents=True)
     (folder / "shop_jobs.py").write_text(JOBS)
+    (folder / "jobs" / "old_job.py").write_text(SCRIPT)
     (folder / "sql" / "tidy.sql").write_text("SELECT id, upper(who) AS who, :interval_end AS end FROM orders")
     (folder / "include" / "pipelines" / "shop.yaml").write_text(PIPELINE)
     (folder / "data" / "orders.csv").write_text("id,who,country,amount,at\n7,eve,de,3.00,2026-11-21\n")
@@ -164,3 +175,10 @@ def test_what_cannot_be_called_is_told_with_what_can(stages, name, inputs, error
 def test_a_function_that_returns_no_frame_is_refused(stages):
     with pytest.raises(AssertionError, match="nothing returned nothing; return the DataFrame"):
         stages.run("nothing", [{"id": 1}])
+
+
+def test_a_script_is_run_once_and_what_it_writes_is_its_answer(stages, spark):
+    with as_active(spark):
+        result = stages.run("old", ORDERS, params={"least": 2})
+    result.assert_rows([{"id": 1}, {"id": 3}])
+    assert result.uncut == "it is a script, which is run once"

@@ -159,6 +159,7 @@ def _of_suite(pipeline: Pipeline, stage: Stage, settings: Settings) -> Iterator[
 
 def _of_code(stage: Stage, settings: Settings) -> Iterator[CheckedLine]:
     from stagehold.code.code_problems import code_problems
+    from stagehold.code.connect_lacks import asked_in_code
     from stagehold.code.project import find_module
     from stagehold.code.stage_code import code_fingerprint
 
@@ -174,6 +175,8 @@ def _of_code(stage: Stage, settings: Settings) -> Iterator[CheckedLine]:
         found = find_module(place["module"], project) if place else None
         where = (found, int(place["line"])) if found and place else (project / code.files[0], 1)
         yield CheckedLine(_shown(where[0]), where[1], Weight.WARNING, text)
+    for file, number, text in asked_in_code(stage.job, project):
+        yield CheckedLine(_shown(project / file), number, Weight.WARNING, text)
 
 
 def _of_reads(pipeline: Pipeline, stage: Stage, settings: Settings) -> Iterator[CheckedLine]:

@@ -1,5 +1,5 @@
-"""Files of the project with code, found and parsed without importing them: Python, and SQL as what Python would run
-it.
+"""Files of the project with code, found and parsed without importing them: Python, and SQL and scripts as functions of
+Python that would run them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from stagehold.code.script_job import function_of, is_script, script_tree
 from stagehold.code.sql_job import is_sql, text_in, tree_of, written_sql
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -34,8 +35,8 @@ def find_module(name: str, project: Path) -> Path | None:
 
     None means that the name is not the project's: the standard library or an installed package.
     """
-    if is_sql(name):
-        return _query_file(name, project)
+    if is_sql(name) or is_script(name):
+        return _named_file(name, project)
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     place = project.joinpath(*name.split("."))
@@ -44,8 +45,8 @@ def find_module(name: str, project: Path) -> Path | None:
     return found or (place if any(place.rglob("*.py")) else None)
 
 
-def _query_file(name: str, project: Path) -> Path | None:
-    """The file that a name of SQL is in; none that lies outside of the project."""
+def _named_file(name: str, project: Path) -> Path | None:
+    """The file that SQL or a script is in; none that lies outside of the project."""
     path = Path((text_in(name) or (name,))[0])
     found = not path.is_absolute() and ".." not in path.parts and project.joinpath(path).is_file()
     return project / path if found else None
@@ -59,15 +60,15 @@ def load_module(name: str, project: Path) -> Module | None:
     if path.is_dir():
         return Module(name, path / "__init__.py", ast.Module(body=[], type_ignores=[]))
     status = path.stat()
-    query = name if is_sql(name) else None
-    return Module(name, path, _parsed(path, status.st_mtime_ns, status.st_size, query))
+    called = name if is_sql(name) or is_script(name) else None
+    return Module(name, path, _parsed(path, status.st_mtime_ns, status.st_size, called))
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: Path, changed: int, size: int, query: str | None) -> ast.Module:  # noqa: ARG001 - it was edited
-    if query is not None:
-        return tree_of(written_sql(path, query))
-    return ast.parse(path.read_bytes(), str(path))
+def _parsed(path: Path, changed: int, size: int, called: str | None) -> ast.Module:  # noqa: ARG001 - it was edited
+    if called is None:
+        return ast.parse(path.read_bytes(), str(path))
+    return function_of(script_tree(path, called)) if is_script(called) else tree_of(written_sql(path, called))
 
 
 def read_sql(module: str, project: Path) -> str:

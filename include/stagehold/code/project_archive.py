@@ -20,6 +20,7 @@ from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
 import stagehold
+from stagehold.code.script_job import is_script
 from stagehold.code.stage_code import code_fingerprint
 
 LIBRARY = Path(stagehold.__file__).parent
@@ -116,8 +117,9 @@ def _files(job: str, project: Path) -> Iterator[str]:
 
 def _packages(job: str, project: Path) -> Iterator[Path]:
     """Everything beside the job's module, or in its package."""
-    package = project / job.partition(":")[0].partition(".")[0]
-    found = package.rglob("*.py") if package.is_dir() else project.glob("*.py")
+    module = job.partition(":")[0]
+    package = project / (Path(module).parent if is_script(module) else module.partition(".")[0])
+    found = package.rglob("*.py") if package.is_dir() and package != project else project.glob("*.py")
     return (file.relative_to(project) for file in found)
 
 

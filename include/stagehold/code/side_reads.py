@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagehold.code.scopes import ModuleNames, NameScope, last_name
+from stagehold.code.script_job import is_script
 from stagehold.code.sql_job import is_sql
 from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, view_name, views_in
 from stagehold.code.stage_code import lines_of, reached_code
@@ -91,7 +92,10 @@ def side_reads(job: str, project: Path, frames: Iterable[str] = ()) -> tuple[Sid
     scopes = [NameScope(modules[module.path], statement) for module, statement in reached]
     given = frames if is_sql(job.partition(":")[0]) else ()
     views = frozenset((*given, *(view for scope in scopes for view in _views(scope))))
-    reads = {_placed(found, scope, project) for scope in scopes for found in _reads(scope, views)}
+    found = [(read, scope) for scope in scopes for read in _reads(scope, views)]
+    if is_script(job.partition(":")[0]):  # its paths are arguments, so what it reads is seen when it runs
+        found = [(read, scope) for read, scope in found if read.name is not None or read.kind is ReadKind.ENV]
+    reads = {_placed(read, scope, project) for read, scope in found}
     return tuple(sorted(reads, key=lambda read: (_sortable(read.place), read.kind, read.name or "")))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from stagehold.code.script_job import HERE, is_script
 from stagehold.code.sql_text import markers, tokens
 from stagehold.errors import InvalidInterval
 from stagehold.model.context import StageContext
@@ -25,7 +26,6 @@ from stagehold.model.context import StageContext
 WITH_TIMES = "a date such as 2026-11-20, or a moment of the pipeline's schedule"
 SUFFIX = ".sql"
 FUNCTION = "query"
-HERE = "./"  # the project's own folder
 OF_PIPELINES = ".yaml"
 BLOCKS = ("|", ">")  # of YAML
 PARAMS = "params."
@@ -78,12 +78,12 @@ def job_of(sql: str, stage: str = "", pipeline_file: str = "") -> str:
 
 
 def shown_job(job: str) -> str:
-    """A job as its author calls it: a query by its file."""
+    """A job as its author calls it: a query or a script by its file."""
     module, _, _ = job.partition(":")
     file, stage = text_in(module) or (module, None)
     if stage is not None:
         return f"the sql of {stage} in {file.removeprefix(HERE)}"
-    return file.removeprefix(HERE) if is_sql(module) else job
+    return file.removeprefix(HERE) if is_sql(module) or is_script(module) else job
 
 
 def is_sql(module: str) -> bool:

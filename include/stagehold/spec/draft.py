@@ -159,7 +159,9 @@ def chosen_types(form: PipelineForm) -> Mapping[str, OutputType]:
     ]
     given = {name: stage.output.type for name, stage in form.stages.items() if "type" in stage.output.model_fields_set}
     stored = [
-        name for name, stage in form.stages.items() if stage.gate is not None or stage.state or stage.output.columns
+        name
+        for name, stage in form.stages.items()
+        if stage.gate is not None or stage.state or stage.output.columns or stage.script
     ]
     read = output_types(exchanges, form.execution_mode, given=given, stored=stored)
     return {name: read.get(name, OutputType.BLOCKING) for name in form.stages}

@@ -25,7 +25,7 @@ AS_THEY_STAND = ("vars", "env", "pipeline")
 
 class StageForm(StageSettings):
     job: str | None = None
-    """The stage function, as `module:function` below the project. Needed, but where there is `sql`.
+    """The stage function, as `module:function` below the project. Needed, but where there is `sql` or a `script`.
     Example: `job: jobs.sales:totals`"""
 
     sql: str | None = None
@@ -33,6 +33,11 @@ class StageForm(StageSettings):
     in `.sql`. Its last statement is the output. It finds its frames as `source`, or by the names of its inputs, and
     `:interval`, `:interval_start`, `:interval_end` and `:params.NAME` by a colon; see declare.md.
     Example: `sql: sql/clean.sql`"""
+
+    script: str | None = None
+    """A whole script in place of a `job`: a file below the project that is run as `spark-submit` runs it, with `args`,
+    and writes its rows to `${output}` as Parquet or Delta. The stage has one partition; see move.md.
+    Example: `script: jobs/old_job.py, args: ["${source}", "${output}"]`"""
 
     source: SourceForm | None = None
     """What a stage without inputs reads; see the fields of `source`.

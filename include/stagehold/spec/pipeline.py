@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from stagehold.code.script_job import is_script
 from stagehold.model.keys.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
@@ -74,9 +75,7 @@ class OutputType(StrEnum):
 
 
 class CommitterKind(StrEnum):
-    """Who makes an output's commits: delta-rs, of files that Spark staged, or delta-spark,
-    which writes the rows once more.
-    """
+    """Who makes an output's commits: delta-rs, of files that Spark staged, or delta-spark, which writes rows again."""
 
     STAGED = "staged"
     DELTA_SPARK = "delta_spark"
@@ -296,6 +295,11 @@ class StageSettings(SpecPart):
     airflow: TaskSettings = TaskSettings()
     """What Airflow is told of the stage's task; see the fields of `airflow`. Example: `airflow: {queue: large}`"""
 
+    args: tuple[str, ...] = ()
+    """Arguments of a `script`, with `${output}`, the folder that it writes to. By `${source}` and `${inputs.NAME}` its
+    `spark.read` finds what the stage reads; there are `${params.NAME}`, `${interval}` and `${interval.start:%Y-%m-%d}`.
+    Example: `script: jobs/old_job.py, args: [--day, "${interval.start:%Y-%m-%d}", "${source}", "${output}"]`"""
+
     params: Params = Field(default_factory=dict)
     """Values for `ctx.params` of this stage's function; they count in its key. Example: `params: {limit: 10}`"""
 
@@ -325,6 +329,10 @@ class Stage(StageSettings):
     def id(self) -> str:
         """Stable id under which the stage's records are kept."""
         return self.uid or self.name
+
+    @property
+    def is_script(self) -> bool:
+        return is_script(self.job.partition(":")[0])
 
     @property
     def frames(self) -> tuple[str, ...]:

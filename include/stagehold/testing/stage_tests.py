@@ -8,7 +8,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.lake.declared_columns import as_declared, refuse_nulls, refuse_other_columns
@@ -19,7 +21,7 @@ from stagehold.model.keys.interval_key import interval_key, times_of
 from stagehold.run.functions.stage_call import is_frame, returned_text
 from stagehold.run.functions.state_frames import state_schema
 from stagehold.settings import Settings
-from stagehold.spark.session.project_modules import load_function
+from stagehold.spark.session.project_modules import stage_function
 from stagehold.spec.loading.loader import load_each_pipeline
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
 from stagehold.spec.settings.source import INFER
@@ -68,6 +70,7 @@ class StageTests:
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.spark, self.settings = spark, settings
+        self._scripts = TemporaryDirectory(prefix="stagehold-")  # what scripts write
 
     def run(
         self,
@@ -92,7 +95,8 @@ class StageTests:
         pipeline, stage = self._find(name)
         frames = self._frames(stage, inputs)
         context = self._context(pipeline, stage, interval, params or {})
-        call = _Call(self.spark, stage, load_function(stage.job, Path(self.settings.project)), context)
+        function = stage_function(stage, Path(self.settings.project), f"{self._scripts.name}/{uuid4()}")
+        call = _Call(self.spark, stage, function, context)
         before = {shape.name: self._state(shape, (state or {}).get(shape.name, ())) for shape in stage.states}
         for unknown in set(state or {}) - set(before):
             raise UnknownName("state", unknown, tuple(before))
@@ -242,6 +246,8 @@ def _why_uncut(stage: Stage) -> str | None:
     keyed = [edge for edge in stage.inputs if edge.exchange is Exchange.KEYED]
     if stage.states:
         return "it keeps state"
+    if stage.is_script:
+        return "it is a script, which is run once"
     if stage.per_wave:
         return "it is per_wave"
     if len(forward) > 1 or (forward and keyed):

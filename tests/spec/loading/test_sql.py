@@ -51,7 +51,7 @@ REFUSED = [
     pytest.param(GOOD, {"sql": "/x.sql"}, "'/x.sql'", "a file of SQL below the project"),
     pytest.param(GOOD, {"sql": "SELECT 1"}, "'SELECT 1'", "a query itself may stand in a pipeline's file below"),
     pytest.param(GOOD, {"sql": "sql/orders"}, "'sql/orders'", "or a query, such as SELECT * FROM source"),
-    pytest.param(GOOD, {"job": "work:orders"}, "beside the job work:orders", "either a job or sql"),
+    pytest.param(GOOD, {"job": "work:orders"}, "beside the job work:orders", "one of job, sql, script"),
     pytest.param("-- nothing\n;", {}, "without a statement", "a query"),
     pytest.param(
         f"{GOOD};\nSET a = 1", {}, "SET at the end of sql/orders.sql, line 2", "a query as the last statement"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 DATA_FOLDER = "_data"
+SCRIPT_FOLDER = "script"  # of an attempt, to which a stage's script writes before its rows are staged
 STATE_FOLDER = "_state"  # of a wave
 SPLIT_FOLDER = "_split"  # of a wave of which rows are set aside
 VERDICTS_FOLDER = "_verdicts"  # of a wave that a gate judged

@@ -47,7 +47,7 @@ def shared_key(stage: Stage, situation: Situation, hash_name: str = HASH_NAME) -
     )
     kept = (repr(stage.states),) if stage.states else ()
     output = (stage.output.type, stage.output.table or "")
-    promised = (*_never_null(stage), *_spark(stage, situation))
+    promised = (*_never_null(stage), *_spark(stage, situation), *_arguments(stage))
     settings = digest((*shape, *output, *kept, *filter(None, (facts.quarantine,)), *promised))
     params = digest((situation.params, repr(sorted(stage.params.items()))))
     return ComputeKey(facts.code, settings, situation.environment, params, "", reads_part(facts.reads))
@@ -57,6 +57,10 @@ def _never_null(stage: Stage) -> tuple[str, ...]:
     """The columns that are declared to have no NULL: what was stored before has not been looked at for any."""
     names = sorted(name for name, column in stage.output.columns.items() if not column.null)
     return (f"never NULL {names}",) if names else ()
+
+
+def _arguments(stage: Stage) -> tuple[str, ...]:
+    return (f"args {list(stage.args)}",) if stage.args else ()
 
 
 def _spark(stage: Stage, situation: Situation) -> tuple[str, ...]:

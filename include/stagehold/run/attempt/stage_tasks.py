@@ -11,6 +11,8 @@ from typing import Any
 from stagehold.gates.earlier_figures import INTERVALS, EarlierFigures, earlier_figures
 from stagehold.gates.suite import Suite
 from stagehold.gates.suite_files import find_suite
+from stagehold.lake.commit.staging import DATA_FOLDER, SCRIPT_FOLDER
+from stagehold.lake.store.location import table_location
 from stagehold.model.context import StageContext, StageSecrets, seed_of
 from stagehold.model.keys.interval_key import end_of
 from stagehold.model.records import Attempt, Cell
@@ -49,7 +51,14 @@ class StageTasks:
             place.settings.project,
             earlier=self.earlier(pipeline),
             rescaled=begins_with.rescaled(pipeline) if begins_with else {},
+            script_output=self.script_output,
         )
+
+    def script_output(self, stage: Stage) -> str:
+        """Where its script writes: among the files of the attempt, which are swept if that dies."""
+        place, request = self.workplace.settings.lake_uri, self.task.request
+        location = table_location(place, request.pipeline.name, stage, request.interval)
+        return f"{location.uri}/{DATA_FOLDER}/{self.attempt.attempt_id}/{SCRIPT_FOLDER}"
 
     def earlier(self, pipeline: Pipeline) -> Mapping[str, Earlier]:
         request = self.task.request

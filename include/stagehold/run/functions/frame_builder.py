@@ -55,7 +55,7 @@ class FrameBuilder:
     def __init__(self, spark: SparkSession, reading: Reading, intermediates: Intermediates) -> None:
         self.isolations: dict[str, Isolation] = {}
         self._spark, self._reading, self._intermediates = spark, reading, intermediates
-        self._caller = StageCaller(spark, reading.pipeline, reading.project)
+        self._caller = StageCaller(spark, reading.pipeline, reading.project, reading.script_output)
         self._inputs = StageInputs(spark, reading, self._fused, self._columns_of)
         self._calls: dict[
             str, list[StageCall]

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagehold.code.connect_lacks import CONTEXT, JVM, NOT_IN_CONNECT
 from stagehold.code.project import functions, load_module
 from stagehold.code.sql_job import is_sql, shown_job
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
@@ -29,23 +30,6 @@ LIBRARY = Path(__file__).parents[2]
 CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
 CALLED_FROM = re.compile(r"^\S+ was called from\n(?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (?P<text>\[[A-Z0-9_.]+\] .*)$", re.MULTILINE)
-# Things that Spark Connect lacks, by their names in pyspark's errors, and what does the same there.
-LACKS = "functions run in Spark Connect, which has no {lacking}; {instead}"
-RDD = LACKS.format(
-    lacking="RDDs",
-    instead="instead of df.rdd use df.mapInPandas, df.mapInArrow or df.groupBy(...).applyInPandas for Python "
-    "functions, and df.collect(), df.toLocalIterator() or df.isEmpty() for rows",
-)
-CONTEXT = LACKS.format(
-    lacking="SparkContext",
-    instead="instead of sc.parallelize use spark.createDataFrame; of sc.textFile, spark.read.text; of sc.broadcast, a "
-    "plain variable or F.broadcast; of accumulators, df.observe; of sc.addPyFile, nothing (the project's modules are "
-    "sent); and leave sc.setLogLevel and sc.setCheckpointDir out",
-)
-NEW_SESSION = LACKS.format(
-    lacking="newSession", instead="each call's views and settings are its own anyway, so use the session as it is"
-)
-JVM = LACKS.format(lacking="JVM in this process", instead="use pyspark.sql.functions, F.expr or spark.sql instead")
 NO_ROWS = (
     "a partition may have no rows, from which no types can be told: give createDataFrame a schema, such as that of the "
     "frame which the rows are from"
@@ -55,7 +39,6 @@ RAGGED = (
     "columns, as a `pivot` without a list of values gives: have it select the same columns whatever the rows"
 )
 SAID_OTHERWISE = {"CANNOT_INFER_EMPTY_SCHEMA": NO_ROWS, "NUM_COLUMNS_MISMATCH": RAGGED}
-NOT_IN_CONNECT = {"rdd": RDD, "sparkContext": CONTEXT, "_jsc": CONTEXT, "newSession": NEW_SESSION}
 IN_SQL = re.compile(r"\bline (?P<line>\d+),? pos \d+")
 LONGEST = 400  # characters of one error in a text for people; the trace has all
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.code.sql_text import selects_row_by_row
+from stagehold.lake.store.location import spark_uri
 from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.plan.determinism.operations import RULES, uses_in_sql
@@ -19,7 +20,7 @@ from stagehold.spark.calls.call_watch import watch_of
 from stagehold.spark.calls.function_call import FunctionCall
 from stagehold.spark.calls.request_effects import Habit, Touch
 from stagehold.spark.connect import ROW_BY_ROW, is_expression, parts_of, plan_ids, plan_message
-from stagehold.spark.session.project_modules import load_function
+from stagehold.spark.session.project_modules import stage_function
 from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS
 from stagehold.spark.session.worker import with_environment
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -71,8 +72,15 @@ class StageCall:
 class StageCaller:
     """Calls the functions of one pipeline's stages, in one Spark session."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, project: str) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        project: str,
+        script_output: Callable[[Stage], str] = lambda _: "",
+    ) -> None:
         self._spark, self._pipeline, self._project = spark, pipeline, Path(project)
+        self._script_output = script_output
         self._watch = watch_of(spark, project)
         self._functions: dict[str, Callable[..., DataFrame]] = {}
 
@@ -82,10 +90,10 @@ class StageCaller:
 
         :raises FunctionFailed: the project's code cannot be loaded.
         """
-        if stage.job not in self._functions:
+        if stage.name not in self._functions:
             with reporting_code(stage, self._project), self._watch.importing(stage.name, RESULT_SETTINGS.__contains__):
-                self._functions[stage.job] = load_function(stage.job, self._project)
-        return self._functions[stage.job]
+                self._functions[stage.name] = stage_function(stage, self._project, self._script_output(stage))
+        return self._functions[stage.name]
 
     def call(
         self, stage: Stage, context: StageContext, arguments: Mapping[str, DataFrame], in_force: Mapping[str, str]
@@ -102,14 +110,24 @@ class StageCaller:
         declared = {name: os.environ.get(name) for name in self._pipeline.reads_of(stage).env}
         packed = partial(with_environment, declared) if declared else None
         may_write = self._pipeline.effects_of(stage) is Effects.ALLOWED
+        output = spark_uri(self._script_output(stage)) if stage.is_script else ""
         with self._watch.calling(
-            stage.name, given, packed=packed, may_write=may_write, changes_results=RESULT_SETTINGS.__contains__
+            stage.name,
+            given,
+            packed=packed,
+            may_write=may_write,
+            output=output,
+            changes_results=RESULT_SETTINGS.__contains__,
         ) as watched:
             self._set_meanwhile(stage, in_force)
             with reporting_code(stage, self._project, lambda: own.partitions):
                 frame = function(own, **arguments)
             if not is_frame(frame):
                 return StageCall(own, inputs, frame, frame, touches=tuple(watched.touches))
+            if stage.is_script:  # its frame reads files, whatever the script has set or named
+                watched.refuse()
+                reads = {read: place for read, place in watched.reads.items() if not read[1].startswith(output)}
+                return StageCall(own, inputs, frame, frame, touches=tuple(watched.touches), reads=reads)
             planned, read_on = (
                 watched.bound(frame),
                 not stage.output.stored,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Reading:
     """What frames are made from: a plan's ``decisions`` hold the records to read, by stage; ``earlier`` is what stages
-    that keep state go on with, ``rescaled`` what is dealt anew.
+    that keep state go on with, ``rescaled`` what is dealt anew. The script of a stage writes to ``script_output``.
     """
 
     pipeline: Pipeline
@@ -42,6 +42,7 @@ class Reading:
     project: str
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     rescaled: Mapping[str, Rescaled] = field(default_factory=dict)
+    script_output: Callable[[Stage], str] = field(default=lambda _: "")
 
 
 class StageInputs:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.declared_columns import refuse_nulls
 from stagehold.lake.measure import count_nulls
 from stagehold.lake.store.columns import is_reserved
+from stagehold.lake.store.files import files_at
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.records import Attempt, AttemptState, Severity
 from stagehold.plan.resume.decisions import ResumePlan
@@ -65,7 +67,7 @@ def try_stage(
 ) -> StageTrial:
     """Compute a partition of a stage as a run would, from outputs that are consumable; others are computed on the way.
 
-    Nothing is written into lake or ledger. Outputs that are there are read whatever they were made from.
+    Nothing is left in lake or ledger. Outputs that are there are read whatever they were made from.
 
     :param most: how many rows are shown.
     :raises InvalidArgument: the stage has no such partition
@@ -109,7 +111,9 @@ def _tried(
         tasks = _tasks(view, stage, name, workplace)
         frames = FrameBuilder(spark, tasks.reading(pipeline, view.plan), Intermediates())
         started = time.monotonic()
-        with frames.computing(stage), reporting_queries(stage, (partition,), Path(settings.project)):
+        scripts = [each for each in map(pipeline.stage, (*along, stage.name)) if each.is_script]
+        reporting = reporting_queries(stage, (partition,), Path(settings.project))
+        with _forgetting(map(tasks.script_output, scripts)), frames.computing(stage), reporting:
             schema = frames.check(stage, partition)
             frame = frames.output(stage, (partition,))
             kept = frame.drop(*filter(is_reserved, frame.columns)).persist()
@@ -119,6 +123,16 @@ def _tried(
             verdicts = _judged(kept, tasks.suite(stage, pipeline), partition)
     refuse_nulls(stage, {partition: nulls})
     return StageTrial(tuple(shown.column_names), shown.to_pylist(), count, seconds, verdicts, tuple(along))
+
+
+@contextmanager
+def _forgetting(folders: Iterable[str]) -> Iterator[None]:
+    """Delete behind the block what scripts wrote there."""
+    try:
+        yield
+    finally:
+        for folder in folders:
+            files_at(folder).delete("")
 
 
 def _tasks(view: IntervalView, stage: Stage, attempt_id: str, workplace: Workplace) -> StageTasks:

@@ -18,6 +18,7 @@ from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.keys.compute_key import ComputeKey
+from stagehold.model.keys.interval_text import names_interval
 from stagehold.model.records import Cell, GateResult, PartitionCount, PartitionRecord, Restore
 from stagehold.plan.resume.situation import Rescaled
 from stagehold.plan.split.partition_counts import with_counts
@@ -167,7 +168,7 @@ class BeginsWith:
         looking: dict[str, bool] = {}
         for stage in pipeline.stages:
             along = (edge.stage for edge in stage.inputs if not pipeline.stage(edge.stage).output.stored)
-            own = looks_at_interval(stage.job, Path(settings.project))
+            own = any(map(names_interval, stage.args)) or looks_at_interval(stage.job, Path(settings.project))
             looking[stage.name] = own or any(looking[name] for name in along)  # a stage that keeps state is stored
         return frozenset(stage.id for stage in pipeline.stages if looking[stage.name] or stage.states)
 

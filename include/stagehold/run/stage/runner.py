@@ -23,6 +23,7 @@ from stagehold.lake.measure import PartitionMetrics, has_columns
 from stagehold.lake.read import recorded_schema
 from stagehold.lake.store.columns import STATE_GROUP, STATE_POSITION
 from stagehold.lake.store.file_sizing import FileSizer
+from stagehold.lake.store.files import files_at
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
@@ -123,11 +124,17 @@ class StageRunner:
         refused = self._judge_again(again)
         waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
         refused = {**refused, **of_waves} or self._judge_together(decisions, waves)
+        self._forget_script()
         self._warn_of_skew(computed)
         show_quarantined(self._task, self._workplace)
         if refused:
             raise GateBlocked(self._task.stage.name, refused)
         return waves
+
+    def _forget_script(self) -> None:
+        """Delete what the stage's script wrote, which is staged by now."""
+        if self._task.stage.is_script:
+            files_at(self._reading.script_output(self._task.stage)).delete("")
 
     def _judge_again(self, decisions: Sequence[Decision]) -> Mapping[int, str]:
         """Judge recorded partitions again, which counts as a wave; gives those that the gate refuses."""

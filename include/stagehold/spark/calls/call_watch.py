@@ -85,16 +85,24 @@ class SessionWatch:
         *,
         packed: Callable[[bytes], bytes] | None = None,
         may_write: bool = False,
+        output: str = "",
         changes_results: Callable[[str], bool] = any_setting,
         at_top: bool = False,
     ) -> Iterator[FunctionCall]:
         """Watch a block in which the function of ``stage`` is called with the frames ``given``.
 
         :param packed: what is sent in the place of a pickled Python function.
+        :param output: the folder that it writes to, if it is a script.
         """
         names = Names([plan_id(frame) for frame in given], packed, self.project)
         call = FunctionCall(
-            stage, names, self._state, may_write=may_write, changes_results=changes_results, at_top=at_top
+            stage,
+            names,
+            self._state,
+            may_write=may_write,
+            output=output,
+            changes_results=changes_results,
+            at_top=at_top,
         )
         with in_folder(self.project), files_opened(self.project) as opened:
             self._call = call

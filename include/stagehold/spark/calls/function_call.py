@@ -45,6 +45,10 @@ _REFUSED = {
     Habit.SETS: "a module {touch} at its top, where it would be so for all stages. Declare it with `spark:` of the "
     "stage or pipeline, which is in their keys",
 }
+_ASIDE = (
+    "its script {touch}, which would happen again each time it is run. Have it write to the `${{output}}` of its "
+    "`args`, which is published once its gate lets it; a script that has to write elsewhere says `effects: allowed`"
+)
 # One name is never given twice in a process: a plan may hold plans of earlier calls, and the server forgets each name
 # that a part of a plan brought along once it has read that part.
 _numbers = count(1)
@@ -65,7 +69,7 @@ def any_setting(_: str) -> bool:
 
 class FunctionCall:
     """A call of a stage's function, while it runs and afterwards. If ``at_top``, the import of its modules instead.
-    ``changes_results`` says whether a setting can change results.
+    ``changes_results`` says whether a setting can change results. A script may write to the folder ``output``.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class FunctionCall:
         state: SessionState,
         *,
         may_write: bool = False,
+        output: str = "",
         changes_results: Callable[[str], bool] = any_setting,
         at_top: bool = False,
     ) -> None:
@@ -82,7 +87,8 @@ class FunctionCall:
         self.names = names
         self.at_once = False  # whether its frames have to be computed before it ends
         self._stage, self._state = stage, state
-        self._may_write, self._changes_results, self.is_at_top = may_write, changes_results, at_top
+        self._may_write, self._output = may_write, output
+        self._changes_results, self.is_at_top = changes_results, at_top
         self._refused: StageContractBroken | None = None
         # For each change of settings: the newest plan made before it, the settings until then, and what changed them.
         self._changes: list[tuple[int, Mapping[str, str], Touch]] = []
@@ -97,12 +103,14 @@ class FunctionCall:
         self.touches.append(touch)
         self.at_once |= touch.habit in NOT_IN_PLANS
         if self._refuses(touch):
-            self._refused = StageContractBroken(self._stage, _REFUSED[touch.habit].format(touch=touch))
+            why = _ASIDE if self._output and touch.habit is Habit.WRITES else _REFUSED[touch.habit]
+            self._refused = StageContractBroken(self._stage, why.format(touch=touch))
             raise self._refused
 
     def _refuses(self, touch: Touch) -> bool:
         if touch.habit is Habit.WRITES:
-            return not self._may_write
+            own = self._output and (touch.subject == self._output or touch.subject.startswith(f"{self._output}/"))
+            return not self._may_write and not own
         if not self.is_at_top:
             return False
         settings = touch.subject.split(", ") if touch.subject else []
@@ -140,6 +148,11 @@ class FunctionCall:
         if self._refused:
             raise self._refused
 
+    def refuse(self) -> None:
+        """:raises StageContractBroken: the function wrote, and went on when it was told that it may not."""
+        if self._refused:
+            raise self._refused
+
     def settled(self, bound: DataFrame, *, read_on: bool) -> DataFrame:
         """A frame in which names mean what they should; its rows, where that is not all that it depends on.
 
@@ -147,8 +160,7 @@ class FunctionCall:
 
         :raises StageContractBroken: the function wrote, and went on when it was told that it may not.
         """
-        if self._refused:
-            raise self._refused
+        self.refuse()
         registers = any(touch.habit is Habit.REGISTERS for touch in self.touches)
         self.at_once |= self.names.late or (registers and (read_on or self._state.took_names))
         return kept_by_spark(bound, now=True) if self.at_once else bound

@@ -19,10 +19,13 @@ from stagehold.code.sql_job import bound_values, is_sql, statements
 from stagehold.code.sql_text import is_dynamic, names_in, with_arguments, with_views
 from stagehold.model.context import StageContext, stage
 from stagehold.spark.connect import take_active_session_from
+from stagehold.spark.session.script_function import script_function
 from stagehold.spark.session.worker import is_importing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from stagehold.spec.pipeline import Stage
 
 # Innermost last, each with the thread that entered it.
 _entered: list[tuple[int, SparkSession]] = []
@@ -57,13 +60,25 @@ def send_archive(spark: SparkSession, archive: ProjectArchive) -> None:
             sys.path[:] = before  # pyspark puts the archive there, too
 
 
+def stage_function(stage: Stage, project: Path, script_output: str) -> Callable[..., DataFrame]:
+    """The function of a stage; of a script, one that runs it and has it write to ``script_output``."""
+    if stage.is_script:
+        _find_modules(project)
+        return script_function(stage, project, script_output)
+    return load_function(stage.job, project)
+
+
+def _find_modules(project: Path) -> None:
+    if str(project) not in sys.path:
+        sys.path.insert(0, str(project))
+
+
 def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
     """What ``module:function`` names, as its file was when the session's code was sent, or later."""
     module, _, name = job.partition(":")
     if is_sql(module):
         return query_function(read_sql(module, project))
-    if str(project) not in sys.path:
-        sys.path.insert(0, str(project))
+    _find_modules(project)
     function = getattr(importlib.import_module(module), name)
     _note_imported(project)
     return function  # type: ignore[no-any-return]

@@ -4,6 +4,9 @@ with names that mean in a frame what they meant when they were used.
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -15,6 +18,7 @@ from stagehold.code.sql_text import GLOBAL, Intent, NotConstant, SqlStatement, s
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.connect.plan import LogicalPlan
+    from pyspark.sql.types import StructType
 
     from stagehold.spark.calls.call_watch import SessionWatch
 
@@ -29,10 +33,23 @@ class StopRefused(RuntimeError):
         )
 
 
+ALL_OF_IT = re.compile(r"(/\*\*?(\.\w+)*)*/?")  # behind a path: `/*.parquet`
+
+
+class InputHasNoParts(ValueError):
+    """A script wanted a part of an input, by its path."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} is an input of the stage, which is no folder: read it whole, by itself, and filter its rows"
+        )
+
+
 class StageSession(ConnectSession):
-    """Names are kept by its watch, while it has one."""
+    """Names are kept by its watch, while it has one. While it runs a script, that finds its inputs by their paths."""
 
     stagehold_watch: SessionWatch | None = None
+    stagehold_inputs: Mapping[str, DataFrame] | None = None
 
     @classmethod
     def of(cls, spark: SparkSession) -> Self:
@@ -42,12 +59,16 @@ class StageSession(ConnectSession):
         return cast("Self", session)
 
     def stop(self) -> None:
-        """:raises StopRefused: always; whoever opened the session stops it as pyspark's own (`ConnectSession.stop`)."""
-        raise StopRefused
+        """Does nothing at the end of a script.
+
+        :raises StopRefused: always else; whoever opened the session stops it as pyspark's own (`ConnectSession.stop`).
+        """
+        if self.stagehold_inputs is None:
+            raise StopRefused
 
     @property
     def read(self) -> DataFrameReader:
-        return WatchedReader(self, self.stagehold_watch) if self.stagehold_watch else super().read
+        return WatchedReader(self, self.stagehold_watch)
 
     def sql(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
         if args and isinstance(sqlQuery, str):
@@ -77,20 +98,49 @@ class StageSession(ConnectSession):
 
 
 class WatchedReader(DataFrameReader):
-    """A reader that makes frames out of names. ``watch`` is that of the session."""
+    """A reader that makes frames out of names and of inputs of a script. ``watch`` is that of the session, if it has
+    one.
+    """
 
-    def __init__(self, session: StageSession, watch: SessionWatch) -> None:
+    def __init__(self, session: StageSession, watch: SessionWatch | None) -> None:
         super().__init__(session)
         self._watch = watch
 
+    def load(self, path: Any = None, format: Any = None, schema: Any = None, **options: Any) -> Any:
+        """An input of a script, in whatever format it expects that; anything else as pyspark does."""
+        given = self._input_at(path)
+        if given is None:
+            return super().load(path, format, schema, **options)
+        if schema is not None:
+            self.schema(schema)
+        return given.to(_struct(self._schema)) if self._schema else given
+
+    def _input_at(self, path: Any) -> DataFrame | None:
+        paths = [path] if isinstance(path, str) else list(path or ())
+        session: Any = self._client
+        for place, frame in (session.stagehold_inputs or {}).items():
+            below = [each[len(place) :] for each in paths if isinstance(each, str) and each.startswith(place)]
+            if len(below) == len(paths) == 1 and ALL_OF_IT.fullmatch(below[0]):
+                return frame  # type: ignore[no-any-return]
+            if any(each == "" or each.startswith("/") for each in below):
+                raise InputHasNoParts(place)
+        return None
+
     def table(self, tableName: str) -> Any:
-        view = self._watch.view(tableName) if isinstance(tableName, str) else None
+        view = self._watch.view(tableName) if self._watch and isinstance(tableName, str) else None
         return super().table(tableName) if view is None else view
 
     def _df(self, plan: LogicalPlan) -> Any:
         frame = super()._df(plan)
-        self._watch.note_reading(frame)
+        if self._watch:
+            self._watch.note_reading(frame)
         return frame
+
+
+def _struct(schema: str) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(schema)) if schema.startswith("{") else StructType.fromDDL(schema)
 
 
 class LocalSession(StageSession):
@@ -99,4 +149,5 @@ class LocalSession(StageSession):
     ending: ExitStack
 
     def stop(self) -> None:
-        self.ending.close()
+        if self.stagehold_inputs is None:
+            self.ending.close()

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from stagehold.code.project import find_module
+from stagehold.code.script_job import SUFFIX as OF_SCRIPTS
+from stagehold.code.script_job import job_of_script
 from stagehold.code.sql_job import SUFFIX, job_of, module_of
 from stagehold.errors import InvalidSpec, SpecProblem, UnknownName
 from stagehold.model.kept import Shelf
@@ -16,7 +18,7 @@ from stagehold.model.keys.key_groups import default_max_parallelism
 from stagehold.project_file import project_file, read_project_file
 from stagehold.settings import Settings
 from stagehold.spec.draft import Draft, key_of
-from stagehold.spec.form import read_form
+from stagehold.spec.form import StageForm, read_form
 from stagehold.spec.loading.named_code import declared_failures, declared_notifiers
 from stagehold.spec.loading.pipeline_checks import check
 from stagehold.spec.loading.restart_checks import usual_restart
@@ -192,8 +194,8 @@ def _named_files(data: Any, project: Path, suites: Path) -> Iterator[Path]:
     """Modules and SQL of the project, and files of suites, that the texts of a file name. Too many do no harm."""
     gates, texts = suite_files(suites, project), frozenset(_texts(data))
     yield from (gates[text] for text in texts & gates.keys())
-    queries = {module_of(text) for text in texts if text.endswith(SUFFIX)}
-    for module in {text.partition(":")[0] for text in texts if ":" in text} | queries:
+    files = {module_of(text) for text in texts if text.endswith((SUFFIX, OF_SCRIPTS))}
+    for module in {text.partition(":")[0] for text in texts if ":" in text} | files:
         found = find_module(module, project)
         if found is not None:
             yield found
@@ -245,7 +247,7 @@ def _stage(name: str, draft: Draft) -> Stage:
         {
             **{field: getattr(stage, field) for field in StageSettings.model_fields},
             "name": name,
-            "job": stage.job or job_of(stage.sql or "", name, draft.file_of_project or ""),
+            "job": _job(stage, name, draft),
             "source": None
             if stage.source is None
             else Source.model_validate(stage.source.model_dump(mode="json", exclude_unset=True)),
@@ -262,6 +264,12 @@ def _stage(name: str, draft: Draft) -> Stage:
             "output": _output(stage.output, draft.types[name], draft.form.execution_mode),
         }
     )
+
+
+def _job(stage: StageForm, name: str, draft: Draft) -> str:
+    if stage.script is not None:
+        return job_of_script(stage.script)
+    return stage.job or job_of(stage.sql or "", name, draft.file_of_project or "")
 
 
 def _output(form: OutputForm, kind: OutputType, mode: ExecutionMode) -> Output:

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from stagehold.code.project import Function, functions, load_module
+from stagehold.code.script_job import OUTPUT, job_of_script, variables_of
 from stagehold.model.records import FailureClass
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import TEXTS, show, suggest
@@ -25,6 +26,7 @@ from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.yaml import MAPPING, FieldPath, Problem
 
 SHAPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+A_SCRIPT = "a script of Python below the project, such as jobs/old_job.py"
 RULE_FIELDS = ("error", "text", "class")
 # Data that is gone is named by stage and partition, which no rule of an author can say.
 FAILURE_CLASSES = tuple(kind.value for kind in FailureClass if kind is not FailureClass.PARTITION_DATA_MISSING)
@@ -51,6 +53,43 @@ def job_problem(job: str, frames: Sequence[str] | None, project: Path) -> tuple[
     if wanted not in known:
         return show(job), f"a function defined in {name}: {suggest(wanted, tuple(known))}"
     return None if frames is None else _signature_problem(known[wanted], frames)
+
+
+def check_script(draft: Draft, name: str, script: str) -> Iterator[Problem]:
+    path, stage, file = ("stages", name, "script"), draft.stages[name], Path(script)
+    parts = file.with_suffix("").parts
+    if file.suffix != ".py" or not all(part.isidentifier() for part in parts):
+        yield Problem(path, show(script), f"{A_SCRIPT}, in folders whose names Python can import")
+        return
+    try:
+        if load_module(job_of_script(script).partition(":")[0], draft.project) is None:
+            there = sorted(found.relative_to(draft.project).as_posix() for found in _beside(draft.project / file))
+            yield Problem(path, f"{show(script)}, which is not there", f"{A_SCRIPT}: {suggest(script, tuple(there))}")
+            return
+    except (SyntaxError, ValueError, OSError) as error:
+        yield Problem(path, f"{show(script)}, which cannot be read ({error})", "a script that Python can read")
+        return
+    if not any(OUTPUT in variables_of(argument) for argument in stage.args):
+        given = show(stage.args) if stage.args else "no `args`"
+        yield Problem((*path[:2], "args"), given, "arguments with ${output}, the folder that the script writes to")
+    yield from _check_one_partition(draft, name, path)
+
+
+def _beside(missing: Path) -> Iterator[Path]:
+    return missing.parent.glob("*.py")
+
+
+def _check_one_partition(draft: Draft, name: str, path: FieldPath) -> Iterator[Problem]:
+    """A script is run once, with all rows."""
+    stage, count = draft.stages[name], draft.counts.get(name)
+    if draft.auto.get(name) or count not in (None, 1):
+        given = "partitions decided later" if draft.auto.get(name) else f"{count} partitions"
+        yield Problem(path, given, "one partition: `splits: 1` of a source, inputs by gather")
+    for field in ("state", "per_wave"):
+        if getattr(stage, field):
+            yield Problem((*path[:2], field), show(getattr(stage, field)), f"no {field} with a script")
+    if not draft.types[name].stored:
+        yield Problem((*path[:2], "output", "type"), str(draft.types[name]), "blocking or blocking_persistent")
 
 
 def _unparsable(given: str, error: Exception) -> tuple[str, str]:

@@ -30,7 +30,7 @@ from stagehold.model.keys.interval_key import ONCE, PRESETS
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import StageForm, show, suggest
 from stagehold.spec.loading.edges import check_edges, check_state
-from stagehold.spec.loading.named_code import check_failures, check_notifiers, job_problem
+from stagehold.spec.loading.named_code import check_failures, check_notifiers, check_script, job_problem
 from stagehold.spec.loading.refused_texts import check_variables, refusal_of
 from stagehold.spec.loading.restart_checks import restart_problems
 from stagehold.spec.loading.source_checks import check_reads, check_source
@@ -53,6 +53,7 @@ OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folde
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"columns", "committer", "file_bytes"}  # options of an output
 PUBLISHED_ONLY = {"on_foreign_change", "on_waiver_end", "evolution"}
+WORK = ("job", "sql", "script")  # what a stage does, in one of these ways
 SCHEDULES = (ONCE, *PRESETS)  # besides cron
 
 
@@ -224,11 +225,15 @@ def _check_work(draft: Draft, name: str) -> Iterator[Problem]:
 
 def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
     stage, path = draft.stages[name], ("stages", name)
-    if draft.is_broken(*path, "job") or draft.is_broken(*path, "sql"):
+    if any(draft.is_broken(*path, field) for field in WORK):
         return
-    if stage.sql is not None and stage.job is not None:
-        yield Problem((*path, "sql"), f"{show(stage.sql)} beside the job {stage.job}", "either a job or sql")
+    first, *others = [field for field in WORK if getattr(stage, field) is not None] or ("job",)
+    if others:
+        given = f"{show(getattr(stage, others[0]))} beside the {first} {getattr(stage, first)}"
+        yield Problem((*path, others[0]), given, f"one of {', '.join(WORK)}")
         return
+    if stage.script is None and stage.args:
+        yield Problem((*path, "args"), show(stage.args), "only with a `script`; a function has `params`")
     given = ("source",) if stage.source else tuple(stage.inputs)
     certain = (
         not draft.is_broken(*path, "source")
@@ -236,7 +241,9 @@ def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
         and set(stage.inputs) <= set(draft.declared)
     )
     frames = given if given and certain else None
-    if stage.sql is not None:
+    if stage.script is not None:
+        yield from check_script(draft, name, stage.script)
+    elif stage.sql is not None:
         yield from check_sql(draft, name, stage.sql, frames)
     elif problem := job_problem(stage.job or "", frames, draft.project):
         yield Problem((*path, "job"), *problem)

@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stagehold.code.script_job import INPUTS, OUTPUT, PARAMS, SOURCE, variables_of
 from stagehold.model.keys.interval_text import FORMS
 from stagehold.model.keys.interval_text import VARIABLE as INTERVAL
 from stagehold.spec.draft import Draft
+from stagehold.spec.form import StageForm, suggest
 from stagehold.spec.settings.source import SourceKind
 from stagehold.spec.yaml import FieldPath, Problem
 
@@ -39,16 +41,13 @@ def check_variables(draft: Draft) -> Iterator[Problem]:
 
 
 def _variable_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Problem]:
-    if isinstance(given, str):
+    if path[2:] == ("args",):
+        yield from _argument_problems(given, path, draft)
+    elif isinstance(given, str):
         with_lake, with_interval = _resolves_lake(path, draft), _resolves_interval(path)
         for found in VARIABLE.findall(given):
-            if (found == LAKE and with_lake) or (with_interval and INTERVAL.fullmatch(found)):
-                continue
-            if with_interval:
-                in_a_query = IN_A_DATABASE if _reads_a_database(path, draft) else FORMS
-                yield Problem(path, found[:LONGEST], IN_A_PATH if with_lake else in_a_query)
-            else:
-                yield Problem(path, found[:LONGEST], ALSO_LAKE if with_lake else _allowed_instead(path, found, draft))
+            if not ((found == LAKE and with_lake) or (with_interval and INTERVAL.fullmatch(found))):
+                yield Problem(path, found[:LONGEST], _allowed(path, found, draft))
     elif isinstance(given, Mapping):
         for name, value in given.items():
             for found in VARIABLE.findall(str(name)):
@@ -57,6 +56,17 @@ def _variable_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Pr
     elif isinstance(given, list | tuple):
         for number, value in enumerate(given):
             yield from _variable_problems(value, (*path, str(number)), draft)
+
+
+def _argument_problems(given: Any, path: FieldPath, draft: Draft) -> Iterator[Problem]:
+    """What arguments of a stage's script name beside the interval."""
+    stage = draft.stages.get(path[1], StageForm())
+    read = (SOURCE,) if stage.source else (f"{INPUTS}{name}" for name in stage.inputs)
+    known = (OUTPUT, *read, *(f"{PARAMS}{name}" for name in {**draft.form.params, **stage.params}))
+    for argument in given if isinstance(given, list | tuple) else ():
+        for name in variables_of(str(argument)):
+            if name not in known:
+                yield Problem(path, f"${{{name}}}"[:LONGEST], f"{suggest(name, known)}, {FORMS}")
 
 
 def _resolves_lake(path: FieldPath, draft: Draft) -> bool:
@@ -79,6 +89,14 @@ def _reads_a_database(path: FieldPath, draft: Draft) -> bool:
     """Whether the field is of such a source; its conditions are no paths."""
     stage = draft.stages.get(path[1])
     return stage is not None and stage.source is not None and stage.source.kind is SourceKind.JDBC
+
+
+def _allowed(path: FieldPath, found: str, draft: Draft) -> str:
+    with_lake = _resolves_lake(path, draft)
+    if _resolves_interval(path):
+        in_a_query = IN_A_DATABASE if _reads_a_database(path, draft) else FORMS
+        return IN_A_PATH if with_lake else in_a_query
+    return ALSO_LAKE if with_lake else _allowed_instead(path, found, draft)
 
 
 def _allowed_instead(path: FieldPath, found: str, draft: Draft) -> str:
