@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stagehold.model.context import StageCheckpoint, StageContext, stage
 
 if TYPE_CHECKING:
-    from airflow.sdk import DAG
+    from airflow.sdk import DAG, TaskGroup
 
-__all__ = ["StageCheckpoint", "StageContext", "dags", "stage"]
+__all__ = ["StageCheckpoint", "StageContext", "dags", "stage", "task_group"]
 
 
 def dags(path: str | Path) -> Mapping[str, DAG]:
@@ -31,3 +31,22 @@ def dags(path: str | Path) -> Mapping[str, DAG]:
 
     caller = Path(inspect.stack(0)[1].filename).parent
     return project_dags((caller / path).resolve())
+
+
+def task_group(pipeline: str, path: str | Path = "..", *, include: Collection[str] = (), **options: Any) -> TaskGroup:
+    """The tasks of a pipeline as a group in a DAG of your own:
+
+        with DAG("nightly", schedule="@daily"):
+            ingest() >> stagehold.task_group("orders") >> tell()
+
+    The DAG has the pages of the pipeline, its resume and its backfill. Several groups of one pipeline may stand in it,
+    each with other stages; edges between their tasks are made.
+
+    :param path: of the project, seen from the calling file's folder.
+    :param include: the stages that are in the group; all by default.
+    :param options: Airflow's, of the group, such as ``group_id`` and ``tooltip``.
+    """
+    from stagehold.airflow.dag.task_groups import pipeline_group
+
+    caller = Path(inspect.stack(0)[1].filename).parent
+    return pipeline_group(pipeline, (caller / path).resolve(), include, options)

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
-from stagehold.spec.settings.airflow_settings import DagSettings, TaskSettings
+from stagehold.spec.settings.airflow_settings import DagSettings, Schedule, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import CountOrAuto, Environment, Params, SpecPart, field_names, written_name
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import RestartSettings
@@ -63,6 +63,11 @@ class PipelineForm(RunSettings):
     pipeline: str | None = None
     """The pipeline's name, also of its DAG: lower-case letters, digits and single underscores. Needed.
     Example: `pipeline: sales`"""
+
+    schedule: Schedule = ScheduleForm()
+    """When runs start: a cron expression with five fields, or `@daily` and its like; or assets, or a timetable of
+    Airflow, see the fields of `schedule`. Without it: run by hand.
+    Example: `schedule: "0 2 * * *"`"""
 
     stages: Mapping[str, StageForm] = Field(default_factory=dict)
     """The stages by name; see the fields of a stage. One or more.
@@ -186,6 +191,7 @@ OF_THE_PIPELINE: Mapping[str, type[SpecPart]] = {
     "cancellation": CancellationSettings,
     "checkpoint": CheckpointSettings,
     "restart": RestartSettings,
+    "schedule": ScheduleForm,
     "speculation": Speculation,
 }
 OF_A_STAGE: Mapping[str, type[SpecPart]] = {

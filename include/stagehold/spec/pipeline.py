@@ -13,7 +13,7 @@ from stagehold.code.script_job import is_script
 from stagehold.model.keys.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
-from stagehold.spec.settings.airflow_settings import NotifierDeclaration, TaskSettings
+from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import FailureDeclaration
@@ -359,11 +359,13 @@ class Stage(StageSettings):
 
 class Pipeline(RunSettings):
     """A validated pipeline; stages are in topological order and every reference resolves. ``variables`` are the values
-    that were put into its file.
+    that were put into its file. ``schedule`` is the cron expression of what ``starts`` its runs.
     """
 
     name: str
     file: str
+    schedule: str | None = None
+    starts: ScheduleForm = ScheduleForm()
     failures: tuple[FailureDeclaration, ...] = ()
     on_failure: tuple[NotifierDeclaration, ...] = ()
     on_gate_warning: tuple[NotifierDeclaration, ...] = ()

@@ -4,17 +4,17 @@ edges where a region reads another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG, CronTriggerTimetable, Param
+from airflow.sdk import DAG, Param
 
 from stagehold.airflow.context.restore_requests import ALLOW_NON_RESTORED, INTERVAL, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.context.task_retries import retry_arguments
 from stagehold.airflow.dag.dag_pages import PipelineDag, dag_documentation, task_documentation, write_code_page
+from stagehold.airflow.dag.dag_schedule import dag_schedule, wait_for_the_next_time
 from stagehold.airflow.dag.region_operator import TAG, RegionOperator
 from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
@@ -88,7 +88,7 @@ def compile_pipeline(
     most_runs = 1 if pipeline.schedule_mode is ScheduleMode.EAGER else MAX_ACTIVE_RUNS
     dag = PipelineDag(
         dag_id=pipeline.name,
-        schedule=pipeline.schedule,
+        schedule=dag_schedule(pipeline, project),
         # No start date: with one, switching the DAG on would at once start a run for the schedule's last time.
         catchup=False,
         dagrun_timeout=pipeline.run_timeout,
@@ -100,16 +100,40 @@ def compile_pipeline(
         **{"max_active_runs": most_runs, **own},
     )
     wait_for_the_next_time(dag)
-    for region, options in _task_options(pipeline, slots).items():
-        facts = {
-            "depends_on_past": _goes_on(pipeline, region),
-            "doc_md": task_documentation(pipeline, region, Path(project)),
-            "project": place,
-        }
-        region_task(pipeline, region, dag, {**options, **facts, **task_arguments(pipeline, region, project)})
-    for upstream, downstream in _edges(pipeline):
-        dag.get_task(upstream) >> dag.get_task(downstream)
+    region_tasks(pipeline, dag, slots, project=project, place=place)
     return dag
+
+
+def region_tasks(
+    pipeline: Pipeline,
+    dag: DAG,
+    slots: int,
+    *,
+    project: str,
+    place: str,
+    wanted: Collection[str] | None = None,
+    before: Mapping[str, RegionOperator | MappedOperator] | None = None,
+) -> Mapping[str, RegionOperator | MappedOperator]:
+    """The tasks of a pipeline's regions in ``dag``, by region, with the edges between them.
+
+    :param wanted: the regions; all by default.
+    :param before: tasks of regions that are there already.
+    """
+    tasks = dict(before or {})
+    for region, options in _task_options(pipeline, slots).items():
+        if wanted is None or region.name in wanted:
+            facts = {
+                "depends_on_past": _goes_on(pipeline, region),
+                "doc_md": task_documentation(pipeline, region, Path(project)),
+                "project": place,
+            }
+            own = {**options, **facts, **task_arguments(pipeline, region, project)}
+            tasks[region.name] = region_task(pipeline, region, dag, own)
+    for upstream, downstream in _edges(pipeline):
+        new = upstream in tasks and downstream in tasks and {upstream, downstream} - (before or {}).keys()
+        if new:
+            tasks[upstream] >> tasks[downstream]
+    return tasks
 
 
 def region_task(
@@ -132,15 +156,6 @@ def _goes_on(pipeline: Pipeline, region: Region) -> bool:
     succeeded, and waits while a person repairs that.
     """
     return any(pipeline.stage(name).state for name in region.stages)
-
-
-def wait_for_the_next_time(dag: DAG) -> None:
-    """Have the first run wait for the next time of the schedule. Airflow's ``run_immediately=False`` runs at once
-    within a tenth of the period: a nightly DAG that is switched on within 2.4 hours of its time would run for the night
-    before.
-    """
-    if isinstance(dag.timetable, CronTriggerTimetable):
-        dag.timetable.run_immediately = timedelta(0)
 
 
 def _task_options(pipeline: Pipeline, slots: int) -> Mapping[Region, Mapping[str, Any]]:

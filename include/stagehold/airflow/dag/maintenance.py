@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, BaseOperator, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from stagehold.airflow.dag.compile import wait_for_the_next_time
+from stagehold.airflow.dag.dag_schedule import wait_for_the_next_time
 from stagehold.model.units import DURATION_ALLOWED
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
 
 from stagehold.airflow.context.asked_end import asked_end
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore
-from stagehold.airflow.context.run_names import interval_of, ledger_run_id
+from stagehold.airflow.context.run_names import interval_of, intervals_in, ledger_run_id
 from stagehold.airflow.context.secret_places import airflow_places
 from stagehold.airflow.context.settled_wish import wish_of_task
 from stagehold.airflow.context.task_retries import retry_arguments
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.task import RegionOutcome, RegionTask
 
-BACKFILL_RUN, MANUAL_RUN = "backfill", "manual"  # Airflow's names for types of runs
+BACKFILL_RUN, MANUAL_RUN, ASSET_RUN = "backfill", "manual", "asset_triggered"  # Airflow's names for types of runs
 TAG = "stagehold"  # of each DAG of ours
 
 
@@ -321,6 +321,9 @@ def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
         run_after=dag_run.run_after,
         schedule=schedule,
         by_hand=dag_run.run_type == MANUAL_RUN,
+        news=intervals_in(event.extra for event in dag_run.consumed_asset_events)
+        if dag_run.run_type == ASSET_RUN
+        else (),
     )
 
 

@@ -195,7 +195,7 @@ def check_state(draft: Draft, name: str) -> Iterator[Problem]:
 
 
 def _check_order(draft: Draft, path: FieldPath) -> Iterator[Problem]:
-    schedule = draft.form.schedule
+    schedule = draft.form.schedule.cron
     if not draft.is_broken("schedule") and schedule in (None, ONCE):
         yield Problem(path, f"state, with the schedule {show(schedule)}", "a schedule, which puts intervals in order")
 

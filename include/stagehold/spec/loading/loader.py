@@ -230,6 +230,8 @@ def _checked(draft: Draft, variables: Mapping[str, Any]) -> Pipeline:
     return Pipeline(
         name=form.pipeline or "",
         file=draft.file,
+        schedule=form.schedule.cron,
+        starts=form.schedule,
         stages=tuple(_stage(name, draft) for name in draft.order),
         failures=declared_failures(form.failures),
         on_failure=declared_notifiers(form.on_failure),

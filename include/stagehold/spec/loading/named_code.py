@@ -225,16 +225,24 @@ def _is_json(arguments: Mapping[str, Any]) -> bool:
 
 
 def _check_notifier_class(notifier: str, path: FieldPath, project: Path) -> Iterator[Problem]:
-    module, _, wanted = notifier.partition(":")
+    if problem := class_problem(notifier, project):
+        yield Problem(path, *problem)
+
+
+def class_problem(given: str, project: Path) -> tuple[str, str] | None:
+    """What is wrong with a class as `module:Class`, and what is allowed; None when it is fine."""
+    module, _, wanted = given.partition(":")
+    if not SHAPE.fullmatch(given):
+        return show(given), "module:Class, such as airflow.sdk:CronDataIntervalTimetable"
     try:
         names = _names_in(module, project)
     except (SyntaxError, ValueError, OSError) as problem:
-        yield Problem(path, *_unparsable(notifier, problem))
-        return
+        return _unparsable(given, problem)
     if names is None:
-        yield Problem(path, show(notifier), f"a class of a module that is installed or in the project; not {module}")
-    elif names and wanted not in names:
-        yield Problem(path, show(notifier), f"a class of {module}: {suggest(wanted, tuple(sorted(names)))}")
+        return show(given), f"a class of a module that is installed or in the project; not {module}"
+    if names and wanted not in names:
+        return show(given), f"a class of {module}: {suggest(wanted, tuple(sorted(names)))}"
+    return None
 
 
 def _names_in(module: str, project: Path) -> frozenset[str] | None:

@@ -26,13 +26,13 @@ from stagehold.code.sql_job import (
     statements,
 )
 from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement
-from stagehold.model.keys.interval_key import ONCE, PRESETS
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import StageForm, show, suggest
 from stagehold.spec.loading.edges import check_edges, check_state
 from stagehold.spec.loading.named_code import check_failures, check_notifiers, check_script, job_problem
 from stagehold.spec.loading.refused_texts import check_variables, refusal_of
 from stagehold.spec.loading.restart_checks import restart_problems
+from stagehold.spec.loading.schedule_checks import check_schedule
 from stagehold.spec.loading.source_checks import check_reads, check_source
 from stagehold.spec.loading.task_checks import check_airflow
 from stagehold.spec.pipeline import OnCodeChange, OutputForm, OutputType
@@ -54,7 +54,6 @@ TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"columns", "committer", "file_bytes"}  # options of an output
 PUBLISHED_ONLY = {"on_foreign_change", "on_waiver_end", "evolution"}
 WORK = ("job", "sql", "script")  # what a stage does, in one of these ways
-SCHEDULES = (ONCE, *PRESETS)  # besides cron
 
 
 def check(draft: Draft) -> Iterator[Problem]:
@@ -92,12 +91,7 @@ def _check_pipeline(draft: Draft) -> Iterator[Problem]:
         yield Problem(("pipeline",), show(form.pipeline), NAME_ALLOWED)
     if not draft.declared and not draft.is_broken("stages"):
         yield Problem(("stages",), show(draft.data.get("stages")), "one stage or more")
-    if form.schedule is not None and form.schedule not in SCHEDULES and not _is_cron(form.schedule):
-        yield Problem(
-            ("schedule",),
-            show(form.schedule),
-            f"a cron expression or {', '.join(SCHEDULES)}; leave it out to run by hand",
-        )
+    yield from check_schedule(form.schedule, draft.project)
     yield from _check_secrets(draft)
     for name in OF_THE_FORMS:
         if name in form.params:
@@ -307,12 +301,6 @@ def _check_on_complete(draft: Draft, name: str) -> Iterator[Problem]:
 
 def _is_name(text: str) -> bool:
     return len(text) <= 63 and NAME.fullmatch(text) is not None
-
-
-def _is_cron(text: str) -> bool:
-    from croniter import croniter
-
-    return len(text.split()) == 5 and croniter.is_valid(text)
 
 
 FILE = f"a file of SQL below the project, such as sql/clean{SUFFIX}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 
 from stagehold.model.units import PositiveDuration
-from stagehold.spec.settings.fields import Count, Names, SpecPart, Switch
+from stagehold.spec.settings.fields import Count, Names, Params, SpecPart, Switch
 
 
 class WeightRule(StrEnum):
@@ -137,3 +137,35 @@ class NotifierDeclaration(SpecPart):
     notifications.md.
     Example: `notifier: "airflow.providers.smtp.notifications.smtp:SmtpNotifier", arguments: {to: me@example.com,
     subject: "{{ stagehold.pipeline }}", html_content: "{{ stagehold.message }}"}`"""
+
+
+class ScheduleForm(SpecPart):
+    """What starts runs of a pipeline in Airflow. A bare word stands for `cron` alone."""
+
+    cron: str | None = None
+    """A cron expression with five fields, or `@daily` and its like. It also says which intervals there are, so that a
+    backfill and stages with state know them.
+    Example: `cron: "0 2 * * *"`"""
+
+    assets: str | None = None
+    """The assets whose news start a run, by names or URIs, joined by `&` (each of them has news) and `|` (one has). A
+    table that another pipeline publishes is an asset of its name; the run is then for the interval that is new there.
+    Beside `cron`, the times start runs, too.
+    Example: `assets: "marts.orders & (marts.rates | marts.countries)"`"""
+
+    timetable: str | None = None
+    """A timetable of Airflow in place of `cron`, as `module:Class`.
+    Example: `timetable: "airflow.sdk:CronDataIntervalTimetable", arguments: {cron: "0 2 * * *", timezone: UTC}`"""
+
+    arguments: Params = Field(default_factory=dict)
+    """Arguments of the timetable, by name.
+    Example: `timetable: "airflow.sdk:CronDataIntervalTimetable", arguments: {cron: "0 2 * * *", timezone: UTC}`"""
+
+
+def _with_cron(given: Any) -> Any:
+    if given is None or isinstance(given, Mapping | ScheduleForm):
+        return given or {}
+    return {"cron": given}
+
+
+Schedule = Annotated[ScheduleForm, BeforeValidator(_with_cron, json_schema_input_type=ScheduleForm | str | None)]

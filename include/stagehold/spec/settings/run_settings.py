@@ -197,10 +197,6 @@ class Speculation(SpecPart):
 class RunSettings(SpecPart):
     """What a pipeline says of its runs, in its file as in the checked pipeline."""
 
-    schedule: str | None = None
-    """A cron expression with five fields, or `@daily` and its like. Without it: run by hand.
-    Example: `schedule: "0 2 * * *"`"""
-
     run_timeout: PositiveDuration | None = None
     """A run that takes longer is cancelled; what it made is kept. Example: `run_timeout: 4h`"""
 
