@@ -114,7 +114,7 @@ def test_sources_are_listed_once_so_that_what_was_planned_is_read(folder):
 def of_day(folder, day, path, key=None):
     start = datetime.combine(day, time(), UTC)
     times = IntervalTimes(key) if key else IntervalTimes(str(day), start)
-    sources = Sources("p", key or str(day), "r", str(folder), NO_LEDGER, times=times)
+    sources = Sources("p", key or str(day), "r", str(folder), NO_LEDGER, times_of=lambda _: times)
     return sources.of(source_stage(path=path, splits=2))
 
 
@@ -141,7 +141,7 @@ def test_splits_may_name_the_interval_too(tmp_path):
     times = IntervalTimes("2026-11-24", datetime(2026, 11, 24, tzinfo=UTC))
     for name in ("a-20261124", "b-20261124", "a-20261125"):
         (tmp_path / f"{name}.parquet").write_text(name)
-    sources = Sources("p", "2026-11-24", "r", str(tmp_path), NO_LEDGER, times=times)
+    sources = Sources("p", "2026-11-24", "r", str(tmp_path), NO_LEDGER, times_of=lambda _: times)
     wanted = ["${lake}/a-${interval.start:%Y%m%d}.parquet", "${lake}/b-${interval.start:%Y%m%d}.parquet"]
     read = sources.of(source_stage(path=None, splits=wanted))
     assert [Path(split.files[0].path).stem for split in read.splits] == ["a-20261124", "b-20261124"]

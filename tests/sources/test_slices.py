@@ -27,7 +27,7 @@ OF_DAY = "day >= :interval_start AND day < :interval_end"
 def read(lake: Path, day: date = DAYS[1], **fields: object) -> SourceReading:
     start = datetime(day.year, day.month, day.day, tzinfo=UTC)
     times = IntervalTimes(str(day), start, start + timedelta(days=1))
-    sources = Sources("p", str(day), "r", str(lake), NO_LEDGER, times=times)
+    sources = Sources("p", str(day), "r", str(lake), NO_LEDGER, times_of=lambda _: times)
     return sources.of(source_stage(**{"path": "${lake}/events", "where": OF_DAY, **fields}))
 
 

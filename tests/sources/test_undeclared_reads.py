@@ -12,7 +12,7 @@ from stagehold.model.keys.compute_key import ReadKind
 from stagehold.sources.declared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.loading.loader import build_pipeline
-from stagehold.spec.settings.source import Reads
+from stagehold.spec.settings.reads import Reads
 
 ROOTS = SourceRoots("/lake", "/project")
 RATE = SideRead(ReadKind.ENV, "RATE", "jobs/x.py:3", "rate = os.environ['RATE']")

@@ -15,9 +15,10 @@ from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stag
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, TaskSettings
 from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
-from stagehold.spec.settings.source import ReadsForm, Source, SourceForm
+from stagehold.spec.settings.source import Source, SourceForm
 
 JOBS = """
 from stagehold import stage

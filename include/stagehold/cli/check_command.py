@@ -183,7 +183,7 @@ def _of_reads(pipeline: Pipeline, stage: Stage, settings: Settings) -> Iterator[
     from stagehold.code.side_reads import side_reads
     from stagehold.sources.declared_reads import side_read_text, undeclared
     from stagehold.sources.source_files import SourceRoots
-    from stagehold.spec.settings.source import Undeclared
+    from stagehold.spec.settings.reads import Undeclared
 
     project, declared = Path(settings.project), pipeline.reads_of(stage)
     weight = Weight.ERROR if declared.undeclared is Undeclared.STRICT else Weight.WARNING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import partial
@@ -15,12 +15,9 @@ from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.incremental_positions import taken_twice
 from stagehold.plan.sources.splits import range_conditions
-from stagehold.sources.source_contents import (
-    SourceContents,
-    columns_of_files,
-    columns_of_folders,
-    contents_of,
-)
+from stagehold.sources.file_intervals import FileIntervals
+from stagehold.sources.source_columns import columns_of_files, columns_of_folders
+from stagehold.sources.source_contents import SourceContents, contents_of
 from stagehold.sources.source_files import SourceRoots
 from stagehold.sources.source_reading import SourceReading, Split, how_rows_are_read, split_files
 from stagehold.sources.taken_positions import (
@@ -55,7 +52,7 @@ class Sources:
     ``made_from`` are all that are made from such a source.
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
     ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
-    ``project`` is the folder that relative paths are seen from, ``times`` when the interval begins and ends.
+    ``project`` is the folder that relative paths are seen from, ``times_of`` says when an interval begins and ends.
 
     All plain sources of a run are seen at one moment, by its first attempt (`look`). All its attempts read what was
     there then; a run that is asked for anew looks anew, and so does one that goes on after it has finished.
@@ -77,12 +74,12 @@ class Sources:
         restored: Mapping[str, RestoredPosition] | None = None,
         production: str | None = None,
         project: str = "",
-        times: IntervalTimes | None = None,
+        times_of: Callable[[str], IntervalTimes] = IntervalTimes,
     ) -> None:
         self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
         self.lake_uri, self.ledger, self.production, self.project = lake_uri, ledger, production, project
         self.stored_with, self.made_from, self.restored = stored_with or {}, made_from or {}, restored or {}
-        self.times = times or IntervalTimes(interval)
+        self.times_of = times_of
         self._settled: dict[str, tuple[SourceContents, Position]] = {}
         self._readings: dict[tuple[str, int], SourceReading] = {}
 
@@ -210,7 +207,7 @@ class Sources:
         if source.kind is SourceKind.JDBC:
             return source.place
         settled = self._settled.get(stage.name)
-        return str(settled[1]) if settled else f"{sum(len(split.files) for split in splits)} files"
+        return settled[0].told(settled[1]) if settled else f"{sum(len(split.files) for split in splits)} files"
 
     def _taken(self, stage: Stage, source: Source) -> Mapping[str, Position]:
         """What intervals took before; of a source that is not incremental nobody minds the others'."""
@@ -311,7 +308,10 @@ class Sources:
     def _contents(self, stage: Stage, source: Source) -> SourceContents:
         declared = stage.source.path if stage.source else None
         of_any = of_any_interval(declared) if declared and names_interval(declared) else None
-        return contents_of(self._cell(stage), stage.name, source, self._roots, of_any=of_any)
+        intervals = None
+        if source.taken is not None and declared is not None:
+            intervals = FileIntervals(source.taken, declared, of_any or declared, self._roots, self.times_of)
+        return contents_of(self._cell(stage), stage.name, source, self._roots, of_any=of_any, intervals=intervals)
 
     def _cell(self, stage: Stage) -> Cell:
         return Cell(self.pipeline, stage.id, self.interval)
@@ -319,8 +319,10 @@ class Sources:
     def _declared(self, stage: Stage) -> Source:
         """:raises SourceUnusable: its path names the interval, and this one cannot stand there."""
         assert stage.source is not None, f"{stage.name} has no source"
+        if not stage.source.names_interval:
+            return stage.source
         try:
-            return stage.source.of_interval(self.times)
+            return stage.source.of_interval(self.times_of(self.interval))
         except IntervalUnfit as unfit:
             raise SourceUnusable(stage.name, str(unfit), "Run it with `--interval` of a day, as 2026-11-26") from unfit
 

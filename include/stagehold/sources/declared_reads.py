@@ -22,7 +22,7 @@ from stagehold.model.keys.compute_key import DeclaredRead, ReadKind, digest
 from stagehold.model.source_position import SourceFile
 from stagehold.sources.source_files import SourceRoots, is_place
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.settings.source import Reads
+from stagehold.spec.settings.reads import Reads
 from stagehold.spec.yaml import read_document
 
 NOT_SET = "not set"  # in place of a hash

@@ -10,19 +10,24 @@ from typing import Protocol
 
 from stagehold.code.sql_slice import Slice, value_of
 from stagehold.errors import SourceChanged, SourceLost, SourceMissing, SourceUnusable
+from stagehold.model.keys.interval_text import IntervalUnfit
 from stagehold.model.records import Cell
 from stagehold.model.source_position import (
     FilesFound,
     FilesRead,
     FolderColumn,
-    MixedColumns,
     Position,
     SourceFile,
     VersionsRead,
 )
-from stagehold.plan.sources.folders import MixedFolders, folder_columns, folder_values
-from stagehold.plan.sources.incremental_positions import changes_since, last_version, new_files, new_versions
-from stagehold.plan.sources.merging import UnlikeColumns, mixed_columns
+from stagehold.plan.sources.folders import folder_values
+from stagehold.plan.sources.incremental_positions import (
+    changes_since,
+    due_files,
+    last_version,
+    new_files,
+    new_versions,
+)
 from stagehold.plan.sources.splits import deal
 from stagehold.sources.delta import (
     TableFiles,
@@ -35,8 +40,10 @@ from stagehold.sources.delta import (
     schema_now,
     slice_of,
 )
+from stagehold.sources.file_intervals import FileIntervals, FileUnplaced
 from stagehold.sources.row_lineage import RowsLost, Whereabouts
-from stagehold.sources.source_files import SourceRoots, columns_of
+from stagehold.sources.source_columns import columns_of_files, columns_of_folders, types_of_files
+from stagehold.sources.source_files import SourceRoots
 from stagehold.sources.source_reading import SourceReading, Split, split_files
 from stagehold.spec.settings.source import Source, SourceKind
 
@@ -68,25 +75,37 @@ class SourceContents(Protocol):
     def since(self, position: Position) -> str | None:
         """What has become of a plain source since a run has seen it, in words; None if nothing has."""
 
+    def told(self, position: Position) -> str:
+        """What an interval took, in words."""
+
     def reading(self, position: Position, count: int) -> SourceReading:
         """What an interval took, in ``count`` splits."""
 
 
 def contents_of(
-    reader: Cell, stage: str, source: Source, roots: SourceRoots, *, of_any: str | None = None
+    reader: Cell,
+    stage: str,
+    source: Source,
+    roots: SourceRoots,
+    *,
+    of_any: str | None = None,
+    intervals: FileIntervals | None = None,
 ) -> SourceContents:
     """What there is of a source now.
 
     :param reader: the interval that reads it.
     :param of_any: a pattern of the files of all intervals, which show the columns where this one has no file
+    :param intervals: which interval a file belongs to, where something says so
     """
-    place = source.path or ""
+    place = intervals.files if intervals else source.path or ""
     if source.kind is SourceKind.DELTA:
         uri = roots.address(place)
         return TableContents(reader, stage, source, uri=uri, newest=newest_version(stage, uri))
     listed = roots.files(place)
     examples = listed or (roots.files(of_any) if of_any and not source.fails_if_missing else ())
-    return FileContents(reader, stage, source, listed=listed, examples=examples, lake_uri=roots.lake)
+    return FileContents(
+        reader, stage, source, listed=listed, examples=examples, lake_uri=roots.lake, intervals=intervals
+    )
 
 
 class FileContents:
@@ -101,8 +120,9 @@ class FileContents:
         listed: tuple[SourceFile, ...],
         examples: tuple[SourceFile, ...],
         lake_uri: str,
+        intervals: FileIntervals | None = None,
     ) -> None:
-        self.reader, self.stage, self.source = reader, stage, source
+        self.reader, self.stage, self.source, self.intervals = reader, stage, source, intervals
         self.listed, self.examples, self.lake_uri = listed, examples, lake_uri
 
     def check(self, taken: Taken) -> None:
@@ -118,16 +138,33 @@ class FileContents:
             if changes:
                 raise SourceChanged(self.stage, changes)
         self._columns(taken)
-        new = new_files(self.listed, taken.values()).files if self.source.incremental else self._wanted
+        new = self._new(taken).files if self.source.incremental else self._wanted
         columns_of_files(self.stage, self.source, new)  # so that `choose` has nothing to read
 
     def choose(self, taken: Taken) -> Position:
-        chosen = new_files(self.listed, taken.values()) if self.source.incremental else FilesRead(self._wanted)
+        chosen = self._new(taken) if self.source.incremental else FilesRead(self._wanted)
         return replace(
             chosen,
             columns=self._columns(taken),
             mixed=columns_of_files(self.stage, self.source, chosen.files),
         )
+
+    def _new(self, taken: Taken) -> FilesRead:
+        """What nobody has taken, as far as it is for this interval.
+
+        :raises SourceUnusable: it is not known which interval a file belongs to
+        """
+        new = new_files(self.listed, taken.values())
+        if self.intervals is None:
+            return new
+        interval = self.reader.interval
+        try:
+            earlier = self.intervals.earlier(interval, taken)
+            return due_files(new, interval, earlier, self.intervals.belonging())
+        except IntervalUnfit as unfit:
+            raise SourceUnusable(self.stage, str(unfit), "Run it with `--interval` of a day, as 2026-11-26") from unfit
+        except FileUnplaced as unplaced:
+            raise SourceUnusable(self.stage, str(unplaced), "Move it away, or declare another column") from unplaced
 
     @cached_property
     def _wanted(self) -> tuple[SourceFile, ...]:
@@ -173,6 +210,13 @@ class FileContents:
             f"{len(gone)} went" if gone else "",
         )
         return f"of its files {', '.join(filter(None, told))}" if any(told) else None
+
+    def told(self, position: Position) -> str:
+        if self.intervals is None or not isinstance(position, FilesRead):
+            return str(position)
+        belongs, interval = self.intervals.belonging(), self.reader.interval
+        late = sum(not belongs(file, interval) for file in position.files)
+        return f"{position}, {late} of them late" if late else str(position)
 
     def _gone(self, files: Iterable[SourceFile], now: Mapping[str, SourceFile]) -> list[str]:
         return [file.path for file in files if file.path not in now]
@@ -261,6 +305,9 @@ class TableContents:
             return None
         return f"the table came to version {self.newest}, which it does not read"
 
+    def told(self, position: Position) -> str:
+        return str(position)
+
     def lost(self, interval: str, position: Position) -> str | None:
         if not isinstance(position, VersionsRead) or position.is_empty or self.again(position) != position:
             return None
@@ -340,37 +387,6 @@ def _of_which(source: Source) -> str:
 
 def _retake(stage: str, pipeline: str, interval: str) -> str:
     return f"stagehold source retake {stage} --pipeline {pipeline} --interval '{interval}'"
-
-
-def columns_of_folders(stage: str, paths: Iterable[str], lake_uri: str) -> tuple[FolderColumn, ...]:
-    """:raises SourceUnusable: some folders give other columns than the rest"""
-    try:
-        return folder_columns(paths, lake_uri)
-    except MixedFolders as mixed:
-        remedy = (
-            "Let `path` match only files whose folders have the same names, and read the others in a stage of their own"
-        )
-        raise SourceUnusable(stage, str(mixed), remedy) from mixed
-
-
-def columns_of_files(stage: str, source: Source, files: Sequence[SourceFile]) -> MixedColumns | None:
-    """The columns of Parquet files that do not all have the same.
-
-    :raises SourceUnusable: a column has types in two files that no type holds both of
-    """
-    if source.kind is not SourceKind.PARQUET:
-        return None
-    try:
-        return mixed_columns(columns_of(files))
-    except UnlikeColumns as unlike:
-        remedy = "Write one of them anew with the other's type, or read them in stages of their own"
-        raise SourceUnusable(stage, str(unlike), remedy) from unlike
-
-
-def types_of_files(files: Sequence[SourceFile]) -> dict[str, str]:
-    """The types of the columns of all files, as far as they are plain, from the first of them that can be read."""
-    found = columns_of(files[:1]).values()
-    return {name: str(kind) for columns in found for name, kind in columns.fields}
 
 
 def _check_kind(stage: str, taken: Taken, kind: type[Position]) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import date, datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from stagehold.lake.commit.delta_log import AT_ONCE
-from stagehold.lake.store.files import files_at
+from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.store.location import OBJECT_STORE, lake_root, published_table
 from stagehold.model.kept import Shelf
 from stagehold.model.source_position import SourceFile
@@ -85,14 +86,22 @@ def find_files(pattern: str, lake_uri: str, project: str = "") -> tuple[SourceFi
 
     :param project: the folder that a relative path is seen from; empty for the current one
     """
+    found = _found(pattern, lake_uri, project)
+    return tuple(sorted(SourceFile(path, facts.bytes, facts.version) for path, facts in found))
+
+
+def arrivals(pattern: str, lake_uri: str, project: str = "") -> Mapping[str, datetime]:
+    """When the files that ``pattern`` means were last written, by path and the store's clock."""
+    return {path: facts.modified for path, facts in _found(pattern, lake_uri, project)}
+
+
+def _found(pattern: str, lake_uri: str, project: str) -> Iterator[tuple[str, FileFacts]]:
     root, names = _cut(pattern, lake_uri, project)
     parent, name = _parent(root)
-    found = []
     for path, facts in files_at(parent).facts(name).items():
         below = tuple(part for part in path.removeprefix(name).split("/") if part)
         if not any(map(_is_hidden, below)) and _matches(below, names):
-            found.append(SourceFile(f"{parent.rstrip('/')}/{path}", facts.bytes, facts.version))
-    return tuple(sorted(found))
+            yield f"{parent.rstrip('/')}/{path}", facts
 
 
 def in_lake(path: str, lake_uri: str, project: str = "") -> str:
@@ -161,18 +170,40 @@ def _kept_columns(file: SourceFile) -> Struct | None:
 
 
 def _columns(file: SourceFile) -> Struct | None:
+    opened = _opened(file)
+    if opened is None:
+        return None
+    return _alike(Struct(tuple((field.name, _type(field.type)) for field in opened.schema_arrow)))
+
+
+def _opened(file: SourceFile) -> Any:
+    """The file's footer; None if it is gone, or has none that anybody can read."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
-        footer = _footer(file)
-    except FileNotFoundError:
+        return pq.ParquetFile(pa.BufferReader(_footer(file)))
+    except (FileNotFoundError, pa.ArrowException, OSError):  # what it raises of bytes that are no footer
         return None
-    try:
-        schema = pq.ParquetFile(pa.BufferReader(footer)).schema_arrow
-    except (pa.ArrowException, OSError):  # what it raises of bytes that it cannot take for a footer
+
+
+def greatest_of(file: SourceFile, column: str) -> date | datetime | None:
+    """The greatest day or moment that a Parquet file has in a column, by its statistics; None if it has no rows.
+
+    :raises LookupError: they do not tell
+    """
+    opened = _opened(file)
+    if opened is None:
+        raise LookupError(column)
+    if not opened.metadata.num_rows:
         return None
-    return _alike(Struct(tuple((field.name, _type(field.type)) for field in schema)))
+    groups = [opened.metadata.row_group(each) for each in range(opened.metadata.num_row_groups)]
+    columns = [group.column(each) for group in groups for each in range(group.num_columns)]
+    found = [each.statistics for each in columns if each.path_in_schema == column]
+    known = [each.max for each in found if each is not None and each.has_min_max and isinstance(each.max, date)]
+    if not known or len(known) < len(groups):
+        raise LookupError(column)
+    return max(known)
 
 
 @lru_cache(maxsize=1_000)

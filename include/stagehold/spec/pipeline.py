@@ -16,9 +16,10 @@ from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.reads import Reads, ReadsForm, StageReads
 from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.settings.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
-from stagehold.spec.settings.source import Reads, ReadsForm, Source, StageReads
+from stagehold.spec.settings.source import Source
 
 
 class Exchange(StrEnum):

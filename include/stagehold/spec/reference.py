@@ -26,9 +26,10 @@ from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
 from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, TaskSettings
 from stagehold.spec.settings.fields import SpecPart, field_names, written_name
 from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
-from stagehold.spec.settings.source import ReadsForm, SourceForm, SplitSize
+from stagehold.spec.settings.source import SourceForm, SplitSize
 
 EXAMPLE = re.compile(r"\s*Example: `(?P<example>[^`]+)`$")
 BEGIN = """# Fields of a pipeline file

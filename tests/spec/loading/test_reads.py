@@ -10,7 +10,7 @@ import pytest
 from stagehold.errors import InvalidSpec
 from stagehold.spec.loading.loader import build_pipeline, load_pipeline
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.source import Reads, Undeclared
+from stagehold.spec.settings.reads import Reads, Undeclared
 
 JOBS = "def orders(ctx, source): ...\ndef totals(ctx, orders): ...\n"
 

@@ -7,6 +7,10 @@ good. Taking is one transaction of the ledger, so whichever intervals run at onc
 * nothing is left out: what one interval did not take is there for the next that comes;
 * every retry, resume, heal and new run of an interval reads what it took, whatever has arrived since.
 
+With `by`, a file belongs to one interval, and only that one takes it when it is first computed. A file that comes late,
+when its interval has taken its own, goes to the next later interval that is first computed. So a backfill of five days
+whose files are all there gives each day its own, in whatever order they run.
+
 What an interval took stays with it also while its run has failed: part of it may be published already, so handing it on
 would repeat rows. Resuming that interval reads it. As long as nothing of it is published it may be taken anew, by
 command (`run/intervals/retake.py`). An interval that found nothing new is empty, and stays so.
@@ -14,7 +18,7 @@ command (`run/intervals/retake.py`). An interval that found nothing new is empty
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from stagehold.model.source_position import FilesRead, Position, SourceFile, VersionsRead
 
@@ -23,6 +27,16 @@ def new_files(listed: Sequence[SourceFile], taken: Iterable[Position]) -> FilesR
     """The files that nobody has taken. A path counts once, whatever became of its content."""
     known = {file.path for file in _files(taken)}
     return FilesRead(tuple(file for file in listed if file.path not in known))
+
+
+def due_files(
+    new: FilesRead, interval: str, earlier: Collection[str], belongs: Callable[[SourceFile, str], bool]
+) -> FilesRead:
+    """Of files that nobody has taken, those that belong to the interval, and late ones of ``earlier`` intervals, which
+    have taken their own.
+    """
+    intervals = (interval, *earlier)
+    return FilesRead(tuple(file for file in new.files if any(belongs(file, each) for each in intervals)))
 
 
 def new_versions(newest: int, taken: Iterable[Position]) -> VersionsRead:

@@ -24,7 +24,7 @@ from stagehold.run.upkeep.scrubbing import ScrubPlace, scrub
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import is_incremental
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.settings.source import ReadsForm
+from stagehold.spec.settings.reads import ReadsForm
 
 
 def rollback_request(savepoint: Savepoint, pipeline: Pipeline, settings: Settings) -> RunRequest:

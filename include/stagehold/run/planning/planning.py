@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import UnknownName
@@ -166,7 +166,7 @@ class IntervalView:
             restored=self.begins_with.positions(declared, settings) if self.begins_with else {},
             production=settings.production.lake_uri if settings.sandbox else None,
             project=settings.project,
-            times=times_of(self.request.interval, declared.schedule) if _names_interval(declared) else None,
+            times_of=partial(times_of, schedule=declared.schedule),
         )
 
     def _situation(self, judged: frozenset[str], wanted: Mapping[str, frozenset[int]]) -> Situation:
@@ -200,11 +200,6 @@ class IntervalView:
             put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
             history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
         )
-
-
-def _names_interval(pipeline: Pipeline) -> bool:
-    """Whether the path of a source names the interval, so that its beginning has to be known."""
-    return any(stage.source.names_interval for stage in pipeline.stages if stage.source)
 
 
 def as_asked(known: Situation, request: RunRequest, forced: frozenset[str]) -> Situation:

@@ -17,7 +17,7 @@ from stagehold.sources.attempt_sources import is_incremental
 from stagehold.sources.declared_reads import undeclared, undeclared_error
 from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.source import Undeclared
+from stagehold.spec.settings.reads import Undeclared
 
 
 def refuse_too_early(pipeline: Pipeline, plan: ResumePlan) -> None:

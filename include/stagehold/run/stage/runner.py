@@ -59,8 +59,8 @@ from stagehold.settings import Settings
 from stagehold.sources.declared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
+from stagehold.spec.settings.reads import Undeclared
 from stagehold.spec.settings.run_settings import DeterminismPolicy
-from stagehold.spec.settings.source import Undeclared
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

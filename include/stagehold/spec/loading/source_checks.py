@@ -7,10 +7,18 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from stagehold.code.sql_slice import SliceUnfit, check_slice, with_interval
-from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
+from stagehold.model.keys.interval_text import FORMS, IntervalTimes, names_interval, of_interval
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
-from stagehold.spec.settings.source import INFER, SPLITS_ALLOWED, SourceForm, SourceKind, SplitSize
+from stagehold.spec.settings.source import (
+    INFER,
+    SPLITS_ALLOWED,
+    IncrementalForm,
+    SourceForm,
+    SourceKind,
+    SplitSize,
+    TakenBy,
+)
 from stagehold.spec.yaml import FieldPath, Problem
 
 ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -182,10 +190,16 @@ def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[
 
 
 def _check_intervals(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
-    if source.incremental and source.path and names_interval(source.path):
-        yield Problem(
-            (*path, "incremental"), "True", "false where the path names the interval, which is what an interval takes"
-        )
+    by = source.incremental.by if isinstance(source.incremental, IncrementalForm) else None
+    named = bool(source.path and names_interval(source.path))
+    if source.incremental and named and by is not TakenBy.PATH:
+        given = f"{{by: {by}}}" if by else "True"
+        allowed = "{by: path}, or false: the path names the interval, which is what an interval takes"
+        yield Problem((*path, "incremental"), given, allowed)
+    if by is TakenBy.PATH and not named:
+        yield Problem((*path, "path"), show(source.path), f"a path that names its interval: {FORMS}")
+    if by is not None and source.kind is SourceKind.DELTA:
+        yield Problem((*path, "incremental"), f"{{by: {by}}}", "true, for a table; `where` gives a day its own rows")
 
 
 def _check_where(source: SourceForm, path: FieldPath) -> Iterator[Problem]:

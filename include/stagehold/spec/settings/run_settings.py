@@ -17,8 +17,8 @@ from stagehold.errors import InvalidParameter
 from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration, Size
 from stagehold.spec.settings.airflow_settings import DagSettings
 from stagehold.spec.settings.fields import Count, Names, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.reads import Undeclared
 from stagehold.spec.settings.restart import RestartSettings
-from stagehold.spec.settings.source import Undeclared
 
 
 class ScheduleMode(StrEnum):

@@ -1,11 +1,8 @@
-"""What stages read, as their authors declare it: sources, how they are cut into splits, and what functions read beside
-their inputs.
-"""
+"""What stages read, as their authors declare it: sources, and how they are cut into splits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -16,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from stagehold.code.sql_slice import names_interval_edges, with_interval
 from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
 from stagehold.model.units import Size, read_size, write_size
-from stagehold.spec.settings.fields import Count, Names, Options, SpecPart, Switch, written_name
+from stagehold.spec.settings.fields import Count, Options, SpecPart, Switch, written_name
 
 INFER = "infer"  # in place of a schema: take the one that the first file seems to have
 
@@ -43,6 +40,14 @@ class IfMissing(StrEnum):
 
     FAIL = "fail"  # most often its path or `where` has gone wrong, or its files are late
     EMPTY = "empty"  # it reads no rows
+
+
+class TakenBy(StrEnum):
+    """What says which interval a file of an incremental source belongs to."""
+
+    PATH = "path"  # the interval that it names
+    COLUMN = "column"  # a value of its folder, or its greatest one by the file's statistics
+    ARRIVAL = "arrival"  # when it was last written
 
 
 class Reread(StrEnum):
@@ -105,6 +110,31 @@ Bound = Annotated[int | datetime | date, BeforeValidator(read_bound, json_schema
 Version = Annotated[int, Field(strict=True, ge=0)]
 
 
+class IncrementalForm(SpecPart):
+    """What an interval takes of files that nobody has taken: its own, and those that came late for earlier ones."""
+
+    by: TakenBy
+    column: str | None = None
+
+
+INCREMENTAL_ALLOWED = "true, false, or {by: path}, {by: column, column: NAME}, {by: arrival}"
+
+
+def read_incremental(given: Any) -> bool | IncrementalForm:
+    if isinstance(given, bool | IncrementalForm):
+        return given
+    by, column = (given.get("by"), given.get("column")) if isinstance(given, Mapping) else (None, None)
+    fits = isinstance(column, str) and column if by == TakenBy.COLUMN else column is None
+    if by in (*TakenBy,) and fits and not set(given) - {"by", "column"}:
+        return IncrementalForm(by=TakenBy(by), column=column)
+    raise PydanticCustomError("incremental", INCREMENTAL_ALLOWED)
+
+
+Incremental = Annotated[
+    bool | IncrementalForm, BeforeValidator(read_incremental, json_schema_input_type=bool | IncrementalForm)
+]
+
+
 class SourceSettings(SpecPart):
     """What a source says of itself besides its kind and splits, in the file as in the checked pipeline.
 
@@ -127,9 +157,10 @@ class SourceSettings(SpecPart):
     known: those of a Delta table, of a `schema`, or of files of other intervals that `path` matches.
     Example: `kind: delta, path: "${lake}/events", splits: 4, where: "day = :interval_start", if_missing: empty`"""
 
-    incremental: Switch = False
-    """Whether an interval takes what no interval has taken, and keeps it. For files and Delta tables.
-    Example: `incremental: true`"""
+    incremental: Incremental = False
+    """Whether an interval takes what no interval has taken, and keeps it. For files and Delta tables. With `by`, files
+    go to intervals by the interval that `path` names, by the values of a `column`, or by their `arrival`.
+    Example: `incremental: {by: column, column: day}`"""
 
     on_change: OnChange = OnChange.ERROR
     """What to do when something that was read before is not what it was: fail, or read on.
@@ -279,8 +310,6 @@ class Source(SourceSettings):
 
         :raises IntervalUnfit: they cannot.
         """
-        if not self.names_interval:
-            return self
         texts = {name: text for name in ("path", "where", "query") if (text := getattr(self, name))}
         listed = tuple(tuple(self._of_interval("splits", text, times) for text in split) for split in self.listed)
         changed = {name: self._of_interval(name, text, times) for name, text in texts.items()}
@@ -297,9 +326,14 @@ class Source(SourceSettings):
     def names_interval(self) -> bool:
         """Whether each interval reads something of its own."""
         queries = [self.where, self.query, *(text for split in self.listed for text in split)]
-        return names_interval(self.place) or any(
+        return (self.taken is not None or names_interval(self.place)) or any(
             names_interval(text) or names_interval_edges(text) for text in queries if text
         )
+
+    @property
+    def taken(self) -> IncrementalForm | None:
+        """What says which interval a file belongs to, if something does."""
+        return self.incremental if isinstance(self.incremental, IncrementalForm) else None
 
     @property
     def fails_if_missing(self) -> bool:
@@ -318,67 +352,3 @@ class Source(SourceSettings):
     @property
     def skips_changes(self) -> bool:
         return self.on_change is OnChange.IGNORE
-
-
-class Undeclared(StrEnum):
-    """What becomes of a read that no `reads` declares: it is in no key, so a change of it is not seen."""
-
-    WARN = "warn"  # it is told, once per stage and attempt
-    STRICT = "strict"  # the stage is refused
-
-
-READS_ALLOWED = f"{', '.join(Undeclared)}, or a mapping with env, files, tables, undeclared"
-
-
-class ReadsForm(SpecPart):
-    """What a stage says of its reads; a bare word stands for a mapping with `undeclared` alone."""
-
-    env: Names = ()
-    """Environment variables that the function reads, one name or a list. Their values count in its key, as hashes, and
-    UDFs are given them. One that is not set is another value than an empty one.
-    Example: `env: [TAX_RATE, COUNTRY]`"""
-
-    files: Names = ()
-    """Files that the function reads, one path or glob or a list; a folder stands for all files in it. A relative path
-    begins at the project's folder, `${lake}` is the lake. Their content counts in its key.
-    Example: `files: [config/rates.csv, "${lake}/side/*.json"]`"""
-
-    tables: Names = ()
-    """Delta tables that the function reads, one or a list: `schema.table` of a table that is published in the lake, or
-    a path as for `files`. Their identity and version count in its key. What a stage of this pipeline publishes is read
-    as an input.
-    Example: `tables: [marts.customers, "s3://shop/reference/countries"]`"""
-
-    undeclared: Undeclared | None = None
-    """What becomes of reads that are not declared: `warn` tells them, `strict` refuses the stage. Without it: the
-    pipeline's `reads`.
-    Example: `undeclared: strict`"""
-
-
-@dataclass(frozen=True)
-class Reads:
-    """What a stage reads beside its inputs, as it is declared, each name once."""
-
-    env: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    undeclared: Undeclared = Undeclared.WARN
-
-    @staticmethod
-    def of(form: ReadsForm, otherwise: Undeclared) -> Reads:
-        """What the form says, with ``otherwise`` where it does not say what becomes of the rest."""
-        env, files, tables = (tuple(dict.fromkeys(names)) for names in (form.env, form.files, form.tables))
-        return Reads(env, files, tables, form.undeclared or otherwise)
-
-
-def _with_word(given: Any) -> Any:
-    if given is None:
-        return {}
-    if isinstance(given, str):
-        return {"undeclared": given}
-    if isinstance(given, Mapping | ReadsForm):
-        return given
-    raise PydanticCustomError("reads", READS_ALLOWED)
-
-
-StageReads = Annotated[ReadsForm, BeforeValidator(_with_word, json_schema_input_type=ReadsForm | Undeclared | None)]
