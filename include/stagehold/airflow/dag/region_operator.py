@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -258,9 +258,12 @@ class RegionOperator(BaseOperator):
 
     def _interval(self, dag_run: Any, asked: str | None) -> str:
         try:
-            return run_interval(dag_run, asked, self._pipeline.schedule)
+            interval = run_interval(dag_run, asked, self._pipeline.schedule)
         except InvalidInterval as error:  # the text in the form stays as it is
             raise AirflowFailException(str(error)) from error
+        if others := [other for other in intervals_of_news(dag_run) if other != interval]:
+            self.log.info("Assets have news of %s, too, which this run is not for", ", ".join(others))
+        return interval
 
     def _wish(self, context: Context) -> tuple[dict[str, Any], Sequence[str]]:
         """The parameters that count, and the remarks on those that do not."""
@@ -321,10 +324,13 @@ def run_interval(dag_run: Any, asked: str | None, schedule: str | None) -> str:
         run_after=dag_run.run_after,
         schedule=schedule,
         by_hand=dag_run.run_type == MANUAL_RUN,
-        news=intervals_in(event.extra for event in dag_run.consumed_asset_events)
-        if dag_run.run_type == ASSET_RUN
-        else (),
+        news=intervals_of_news(dag_run),
     )
+
+
+def intervals_of_news(dag_run: Any) -> Collection[str]:
+    """The intervals of which assets had the news that started the run."""
+    return intervals_in(event.extra for event in dag_run.consumed_asset_events) if dag_run.run_type == ASSET_RUN else ()
 
 
 def pipeline_params(pipeline: Pipeline, given: Mapping[str, Any]) -> dict[str, Any]:
