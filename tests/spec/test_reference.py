@@ -13,7 +13,7 @@ from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
 from stagehold.spec.reference import SECTIONS, fields_of, reference
-from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, TaskSettings
+from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
@@ -46,6 +46,7 @@ PLACES = {
     TaskSettings: ("stages", "totals", "airflow"),
     DagSettings: ("airflow",),
     RestartSettings: ("restart",),
+    ScheduleForm: ("schedule",),
     FailureDeclaration: ("failures",),
     NotifierDeclaration: ("on_failure",),
     Speculation: ("speculation",),
@@ -121,7 +122,7 @@ def test_every_form_is_in_the_reference():
 @pytest.mark.parametrize(
     ("form", "spec", "twice"),
     [
-        (PipelineForm, Pipeline, {"failures", "stages", *Hook}),
+        (PipelineForm, Pipeline, {"failures", "schedule", "stages", *Hook}),
         (StageForm, Stage, {"job", "source", "inputs", "partitions", "max_parallelism"}),
         (InputForm, Input, set()),
         (SourceForm, Source, {"kind", "splits", "ddl"}),

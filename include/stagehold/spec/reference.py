@@ -23,7 +23,7 @@ from pydantic_core import PydanticUndefined
 from stagehold.model.units import write_duration, write_size
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
-from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, TaskSettings
+from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import SpecPart, field_names, written_name
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.reads import ReadsForm
@@ -54,6 +54,7 @@ SECTIONS: Mapping[str, type[SpecPart]] = {
     "`cancellation`": CancellationSettings,
     "`checkpoint`": CheckpointSettings,
     "`restart`": RestartSettings,
+    "`schedule`": ScheduleForm,
     "A rule of `failures`": FailureDeclaration,
     "A notifier of `on_failure`, `on_gate_warning` or `on_resume`": NotifierDeclaration,
     "`speculation`": Speculation,

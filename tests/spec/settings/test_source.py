@@ -130,7 +130,7 @@ MISTAKES = [
     ),
     (added(PARQUET, "header: true"), "header", "'header' | with parquet"),
     (added(PARQUET, "version: 1"), "version", "'version' | with parquet"),
-    (added(PARQUET, "incremental: yes please"), "incremental", "'yes please' | true or false"),
+    (added(PARQUET, "incremental: yes please"), "incremental", "'yes please' | true, false, or {by: path}"),
     (
         added(PARQUET, "on_change: ignore"),
         "on_change",
@@ -139,7 +139,7 @@ MISTAKES = [
     (
         added(PARQUET.replace("*.parquet", "${interval}/*"), "incremental: true"),
         "incremental",
-        "True | false where the path names the interval",
+        "True | {by: path}, or false: the path names the interval",
     ),
     (added(PARQUET, "on_change: warn, incremental: true"), "on_change", "'warn' | error, ignore"),
     ("{kind: csv, path: a, splits: 2}", "schema", "nothing | columns with their types"),
