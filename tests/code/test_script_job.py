@@ -128,6 +128,7 @@ def test_what_it_says_of_itself_is_what_airflow_shows_and_it_is_called_by_its_fi
     function = module.tree.body[-1]
     assert isinstance(function, ast.FunctionDef)
     assert ast.get_docstring(function) == "Totals of a day."
+    assert (function.lineno, function.end_lineno) == (1, SCRIPT.count("\n"))
     assert [shown_job(JOB), shown_job(job_of_script("top.py"))] == [FILE, "top.py"]
 
 

@@ -75,7 +75,7 @@ import sys
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 least, orders, output = sys.argv[1:]
-spark.read.parquet(orders).where(f"amount > {least}").write.parquet(output)
+spark.read.parquet(orders).where(f"CAST(amount AS DOUBLE) > {least}").write.parquet(output)
 spark.stop()
 """
 ORDERS = [

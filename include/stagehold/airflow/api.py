@@ -81,7 +81,7 @@ def describe(request: Request) -> dict[str, Any]:
 
 def _pipeline_line(pipeline: Pipeline) -> PipelineLine:
     stages = tuple(stage.name for stage in pipeline.stages)
-    return PipelineLine(name=pipeline.name, schedule=pipeline.schedule, stages=stages)
+    return PipelineLine(name=pipeline.name, schedule=str(pipeline.starts) or None, stages=stages)
 
 
 class FreshFiles(StaticFiles):

@@ -75,8 +75,10 @@ def function_of(tree: ast.Module) -> ast.Module:
     wrapped = ast.parse(f"from stagehold import stage\n@stage\ndef {FUNCTION}(ctx, **frames): pass")
     function = wrapped.body[-1]
     assert isinstance(function, ast.FunctionDef)
-    for node in (*wrapped.body, *function.decorator_list):
-        node.lineno = node.end_lineno = 1
+    for node in ast.walk(wrapped):
+        if isinstance(node, ast.stmt | ast.expr):
+            node.lineno = node.end_lineno = 1
+    function.end_lineno = max((statement.end_lineno or 1 for statement in tree.body), default=1)
     function.body = [inner for statement in tree.body for inner in _within_function(statement)] or function.body
     return wrapped
 

@@ -332,7 +332,7 @@ class Sources:
 
 
 def is_incremental(stage: Stage) -> bool:
-    return stage.source is not None and stage.source.incremental
+    return stage.source is not None and bool(stage.source.incremental)
 
 
 def _free(stage: Stage, position: Position, others: Mapping[str, Position]) -> Position:

@@ -62,7 +62,6 @@ class OutputType(StrEnum):
 
     @property
     def bounded(self) -> bool:
-        """Only a bounded part of it exists at any time."""
         return self is OutputType.PIPELINED_BOUNDED
 
     @property
@@ -259,8 +258,8 @@ class StageSettings(SpecPart):
     Example: `on_complete: jobs.sales:publish`"""
 
     per_wave: Switch = False
-    """Whether the function is given the rows of a whole wave at once, with the column `_partition`, which it must
-    keep. For functions that make rows one by one from a source or `forward` inputs.
+    """Whether the function, one of single rows of a source or `forward` inputs, is given those of a whole wave at once,
+    with the column `_partition`, which it must keep.
     Example: `source: {kind: parquet, path: "${lake}/orders/*.parquet", splits: 16}, per_wave: true`"""
 
     on_code_change: OnCodeChange = OnCodeChange.RECOMPUTE
@@ -308,12 +307,10 @@ class StageSettings(SpecPart):
 class Stage(StageSettings):
     """A node of the pipeline.
 
-    ``key`` are the output columns that tell which partition a row is in; it defaults to the key of the first keyed
-    input. ``partitions`` is the resolved number of output partitions, whatever it came from; with ``auto_partitions``
-    it is a placeholder until the number is decided for an interval, as it is for all that inherit it by forward inputs.
+    ``key`` are the output columns that tell a row's partition, by default those of the first keyed input.
+    ``partitions`` is the number of output partitions, whatever it came from; with ``auto_partitions`` it is a
+    placeholder until it is decided for an interval, as for all that inherit it by forward inputs.
     ``max_parallelism_declared`` says that the author chose it: a default gives way to that of restored state.
-    ``max_parallel_tasks`` is the most tasks that its region's partitions are split over. Stages of one ``co_location``
-    are computed by the same task: partition i of all of them in one process and session.
     """
 
     name: str
@@ -359,8 +356,8 @@ class Stage(StageSettings):
 
 
 class Pipeline(RunSettings):
-    """A validated pipeline; stages are in topological order and every reference resolves. ``variables`` are the values
-    that were put into its file. ``schedule`` is the cron expression of what ``starts`` its runs.
+    """A validated pipeline; stages are in topological order, ``variables`` the values that were put into its file.
+    ``schedule`` is the cron expression of what ``starts`` its runs.
     """
 
     name: str

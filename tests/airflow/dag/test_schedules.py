@@ -49,11 +49,11 @@ def test_a_timetable_is_made_with_its_arguments_or_told_as_wrong(synced_airflow,
 
     intervals = {
         "timetable": "airflow.sdk:CronDataIntervalTimetable",
-        "arguments": {"cron": "@daily", "timezone": "UTC"},
+        "arguments": {"expression": "@daily", "timezone": "UTC"},
     }
     assert isinstance(compiled(tmp_path, intervals).timetable, CronDataIntervalTimetable)
     with pytest.raises(InvalidSpec, match=r"schedule.timetable: got .*cannot be made \(TypeError"):
-        compiled(tmp_path, {**intervals, "arguments": {"crom": "@daily"}})
+        compiled(tmp_path, {**intervals, "arguments": {"expresion": "@daily"}})
 
 
 def test_a_run_is_for_the_newest_interval_that_the_assets_news_are_about(synced_airflow, tmp_path):

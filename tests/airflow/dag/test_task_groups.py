@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.airflow.made_runs import make_dag_run
 
@@ -30,7 +32,7 @@ params: {{least: 3}}
 stages:
   first:
     job: work:first
-    source: {{kind: parquet, path: x, splits: 4}}
+    source: {{kind: parquet, path: x/*.parquet, splits: 4}}
     max_parallel_tasks: 2
     output: {{type: blocking}}
   second: {{job: "work:second", inputs: {{first: gather}}, output: {{type: blocking}}}}
@@ -60,6 +62,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "include" / "pipelines").mkdir(parents=True)
     (tmp_path / "dags").mkdir()
     (tmp_path / "work.py").write_text(JOBS)
+    (tmp_path / "x").mkdir()
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "x" / "a.parquet")
     for name in ("orders", "customers"):
         (tmp_path / "include" / "pipelines" / f"{name}.yaml").write_text(PIPELINE.format(name=name))
     return tmp_path
@@ -97,7 +101,7 @@ def test_a_whole_pipeline_is_a_group_of_its_name(synced_airflow, project):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('    stagehold.task_group("order")', "did you mean orders?"),
+        ('    stagehold.task_group("order")', "There is no pipeline"),
         ('    stagehold.task_group("orders", include=["frist"])', "first"),
         (
             '    stagehold.task_group("orders")\n    stagehold.task_group("orders", group_id="b")',
@@ -122,9 +126,9 @@ def test_the_dag_has_the_pipelines_page_and_its_tasks_are_found_there(api, beare
         "early.second": "upstream_failed",
         "tell": "upstream_failed",
     }
-    make_dag_run("mine", "scheduled__1", {**states, "late.third": "upstream_failed"})
+    make_dag_run("mine", "manual__1", {**states, "late.third": "upstream_failed"})
     headers = bearer("admin")
-    grid = api.get("/stagehold/api/dags/mine/runs/scheduled__1/grid", headers=headers)
+    grid = api.get("/stagehold/api/dags/mine/runs/manual__1/grid", headers=headers)
     assert grid.status_code == 200, grid.text
     assert [stage["name"] for stage in grid.json()["stages"]] == ["first", "second", "third"]
     page = api.get("/stagehold/api/dags/mine/intervals", headers=headers)

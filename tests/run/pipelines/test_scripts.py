@@ -139,28 +139,40 @@ def test_ways_to_write_and_to_end(project, ending):
     assert run(project, BEGIN + ending) == ALL
 
 
-FAILS = [
-    ("pass", "its script wrote nothing to ${output}"),
-    ("rows.write.csv(output)", "neither Parquet nor Delta"),
-    ('rows.write.parquet(output + "_2")', "at jobs/old_job.py:6"),
-    ('rows.write.saveAsTable("made")', "writes made (`saveAsTable` at jobs/old_job.py:6)"),
-    ("rows.write.parquet(output)\nraise ValueError('no rates')", "ValueError: no rates"),
-    ("rows.write.parquet(output)\nraise ValueError('no rates')", "jobs/old_job.py:7"),
-    ("rows.write.parquet(output)\nsys.exit(1)", "the script ended with 1; it was given"),
-    ("rows.write.parquet(output)\nsys.exit('no rates')", "jobs/old_job.py:7"),
-    ("print(rows.rdd.getNumPartitions())", "rdd: functions run in Spark Connect, which has no RDDs"),
-    ("print(rows.rdd.getNumPartitions())", "jobs/old_job.py:6"),
-    ("spark.sparkContext.setLogLevel('WARN')", "sparkContext: functions run in Spark Connect"),
-    ("from pyspark import SparkContext\nsc = SparkContext.getOrCreate()", "SparkContext: functions run in Spark"),
-    ("from pyspark import SparkContext\nsc = SparkContext('local', 'old')", "jobs/old_job.py:7"),
-    ("spark._jvm.java.lang.System", "no JVM in this process"),
-    ('spark.read.parquet(source + "/day=1")', "is an input of the stage, which is no folder"),
-    ("import argparse\nargparse.ArgumentParser().parse_args()", "the script ended with 2; it was given"),
-]
+FAILS = {
+    "writes nothing": ("pass", "its script wrote nothing to ${output}"),
+    "writes CSV": ("rows.write.csv(output)", "neither Parquet nor Delta"),
+    "writes beside it": ('rows.write.parquet(output + "_2")', "at jobs/old_job.py:6"),
+    "writes a table": ('rows.write.saveAsTable("made")', "writes made (`saveAsTable` at jobs/old_job.py:6)"),
+    "raises": (
+        "rows.write.parquet(output)\nraise ValueError('no rates')",
+        "ValueError: no rates\n  at jobs/old_job.py:7",
+    ),
+    "exits with 1": ("rows.write.parquet(output)\nsys.exit(1)", "the script ended with 1; it was given"),
+    "exits with a text": ("rows.write.parquet(output)\nsys.exit('no rates')", "jobs/old_job.py:7"),
+    "RDD": ("print(rows.rdd.first())", "rdd: functions run in Spark Connect, which has no RDDs"),
+    "line of an RDD": ("print(rows.rdd.first())", "jobs/old_job.py:6"),
+    "sparkContext": ("spark.sparkContext.setLogLevel('WARN')", "sparkContext: functions run in Spark Connect"),
+    "gets a SparkContext": (
+        "from pyspark import SparkContext\nsc = SparkContext.getOrCreate()",
+        "SparkContext: functions run in Spark Connect",
+    ),
+    "makes a SparkContext": (
+        "from pyspark import SparkContext\nsc = SparkContext('local', 'old')",
+        "jobs/old_job.py:7",
+    ),
+    "JVM": ("spark._jvm.java.lang.System", "no JVM in this process"),
+    "part of an input": ('spark.read.parquet(source + "/day=1")', "is an input of the stage, which is no folder"),
+    "wrong arguments": (
+        "import argparse\nargparse.ArgumentParser().parse_args()",
+        "the script ended with 2; it was given",
+    ),
+}
 
 
-@pytest.mark.parametrize(("ending", "told"), FAILS)
-def test_what_goes_wrong_is_told_with_its_line_and_nothing_is_published(project, ending, told):
+@pytest.mark.parametrize("case", FAILS)
+def test_what_goes_wrong_is_told_with_its_line_and_nothing_is_published(project, case):
+    ending, told = FAILS[case]
     with pytest.raises((FunctionFailed, StageContractBroken)) as caught:
         run(project, BEGIN + ending)
     assert told in str(caught.value)

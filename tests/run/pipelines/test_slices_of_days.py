@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
-from tests.run.small_project import SmallProject
+from tests.run.small_project import SmallProject, values_of
 
 from stagehold.errors import InvalidInterval, SourceMissing, StageFailed
 
@@ -122,3 +122,29 @@ def test_a_query_has_both_ends_of_its_interval(project):
     assert duckdb.sql(f"SELECT DISTINCT seconds FROM read_parquet({files!r})").fetchall() == [(7 * 24 * 60 * 60,)]
     with pytest.raises((InvalidInterval, StageFailed), match="has no :interval_end, which the query asks for"):
         project.run(project.pipeline("ends", stages), "two", "whole")
+
+
+def test_a_backfill_whose_files_are_all_there_gives_each_day_its_own_and_a_late_file_to_the_next_one(project):
+    def arrive(day: date, name: str, *values: int) -> None:
+        file = Path(project.settings.lake_uri, "raw_days", f"day={day}", f"{name}.parquet")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"number": pa.array(values, pa.int64())}), file)
+
+    days = [FIRST + timedelta(days=number) for number in range(4)]
+    for number, day in enumerate(days):
+        arrive(day, "a", 10 * number, 10 * number + 2)
+    by_day = {"by": "column", "column": "day"}
+    source = {"kind": "parquet", "path": "${lake}/raw_days/**/*.parquet", "splits": 1, "incremental": by_day}
+    pipeline = project.pipeline("days", {"kept": {"source": source}}, schedule="0 2 * * *")
+
+    def made(day: date) -> list[int]:
+        (record,) = project.run(pipeline, f"run of {day}", str(day))["kept"]
+        return values_of(record, "number")
+
+    assert {day: made(day) for day in (days[2], days[0])} == {days[2]: [20, 22], days[0]: [0, 2]}
+    arrive(days[0], "late", 4)
+    assert {day: made(day) for day in (days[1], days[3], days[0])} == {
+        days[1]: [4, 10, 12],
+        days[3]: [30, 32],
+        days[0]: [0, 2],
+    }

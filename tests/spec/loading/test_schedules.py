@@ -27,6 +27,8 @@ def test_a_bare_word_is_cron_which_intervals_go_by(tmp_path):
         "@daily",
         None,
     ]
+    shown = [{"cron": "@daily"}, {"cron": "@daily", "assets": "a & b"}, {"timetable": "times:Nights"}, None]
+    assert [str(build(tmp_path, given).starts) for given in shown] == ["@daily", "@daily | a & b", "times:Nights", ""]
     followed = build(tmp_path, {"assets": "marts.orders"})
     assert (followed.schedule, followed.starts.assets) == (None, "marts.orders")
 

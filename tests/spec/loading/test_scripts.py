@@ -56,6 +56,11 @@ REFUSED = [
     ({"source": {**SOURCE, "splits": 2}}, "2 partitions", "one partition: `splits: 1` of a source, inputs by gather"),
     ({"source": {**SOURCE, "splits": {"bytes": "1mb"}}}, "decided later", "one partition"),
     ({"state": {"t": {"key": "n", "columns": {"n": "bigint"}}}}, "a mapping", "no state with a script"),
+    (
+        {"inputs": {"numbers": {"exchange": "keyed", "key": "n"}}, "partitions": 1, "args": ["${output}"]},
+        "'keyed'",
+        "gather or broadcast",
+    ),
     ({"per_wave": True}, "True", "no per_wave with a script"),
     ({"output": {"type": "pipelined"}}, "pipelined", "blocking or blocking_persistent"),
 ]

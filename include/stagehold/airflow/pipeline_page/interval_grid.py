@@ -36,7 +36,7 @@ def interval_page(facts: IntervalFacts) -> IntervalPage:
     return IntervalPage(
         dag_id=facts.known.dag_id,
         pipeline=pipeline.name,
-        schedule=pipeline.schedule,
+        schedule=str(pipeline.starts) or None,
         total=facts.total,
         looks=facts.looks,
         stages=tuple(

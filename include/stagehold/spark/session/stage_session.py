@@ -66,6 +66,13 @@ class StageSession(ConnectSession):
         if self.stagehold_inputs is None:
             raise StopRefused
 
+    def __enter__(self) -> Self:
+        """As a classic session, which Spark Connect's is not in this."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
     @property
     def read(self) -> DataFrameReader:
         return WatchedReader(self, self.stagehold_watch)
@@ -140,7 +147,9 @@ class WatchedReader(DataFrameReader):
 def _struct(schema: str) -> StructType:
     from pyspark.sql.types import StructType
 
-    return StructType.fromJson(json.loads(schema)) if schema.startswith("{") else StructType.fromDDL(schema)
+    if schema.startswith("{"):
+        return StructType.fromJson(json.loads(schema))
+    return cast("StructType", StructType.fromDDL(schema))
 
 
 class LocalSession(StageSession):

@@ -20,6 +20,7 @@ from stagehold.code.script_job import OUTPUT, job_of_script, variables_of
 from stagehold.model.records import FailureClass
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import TEXTS, show, suggest
+from stagehold.spec.pipeline import Exchange
 from stagehold.spec.settings.airflow_settings import Hook, NotifierDeclaration
 from stagehold.spec.settings.fields import field_names
 from stagehold.spec.settings.restart import FailureDeclaration
@@ -85,6 +86,9 @@ def _check_one_partition(draft: Draft, name: str, path: FieldPath) -> Iterator[P
     if draft.auto.get(name) or count not in (None, 1):
         given = "partitions decided later" if draft.auto.get(name) else f"{count} partitions"
         yield Problem(path, given, "one partition: `splits: 1` of a source, inputs by gather")
+    for producer, edge in draft.edges(name).items():
+        if edge.exchange is Exchange.KEYED:
+            yield Problem((*path[:2], "inputs", producer, "exchange"), show(edge.exchange.value), "gather or broadcast")
     for field in ("state", "per_wave"):
         if getattr(stage, field):
             yield Problem((*path[:2], field), show(getattr(stage, field)), f"no {field} with a script")

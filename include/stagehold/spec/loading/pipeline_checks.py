@@ -221,10 +221,10 @@ def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
     stage, path = draft.stages[name], ("stages", name)
     if any(draft.is_broken(*path, field) for field in WORK):
         return
-    first, *others = [field for field in WORK if getattr(stage, field) is not None] or ("job",)
+    first, *others = [field for field in WORK if getattr(stage, field) is not None] or ["job"]
     if others:
-        given = f"{show(getattr(stage, others[0]))} beside the {first} {getattr(stage, first)}"
-        yield Problem((*path, others[0]), given, f"one of {', '.join(WORK)}")
+        written = f"{show(getattr(stage, others[0]))} beside the {first} {getattr(stage, first)}"
+        yield Problem((*path, others[0]), written, f"one of {', '.join(WORK)}")
         return
     if stage.script is None and stage.args:
         yield Problem((*path, "args"), show(stage.args), "only with a `script`; a function has `params`")

@@ -155,11 +155,14 @@ class ScheduleForm(SpecPart):
 
     timetable: str | None = None
     """A timetable of Airflow in place of `cron`, as `module:Class`.
-    Example: `timetable: "airflow.sdk:CronDataIntervalTimetable", arguments: {cron: "0 2 * * *", timezone: UTC}`"""
+    Example: `timetable: "airflow.sdk:CronDataIntervalTimetable", arguments: {expression: "@daily", timezone: UTC}`"""
 
     arguments: Params = Field(default_factory=dict)
     """Arguments of the timetable, by name.
-    Example: `timetable: "airflow.sdk:CronDataIntervalTimetable", arguments: {cron: "0 2 * * *", timezone: UTC}`"""
+    Example: `timetable: "airflow.sdk:CronDataIntervalTimetable", arguments: {expression: "@daily", timezone: UTC}`"""
+
+    def __str__(self) -> str:
+        return self.timetable or " | ".join(filter(None, (self.cron, self.assets)))
 
 
 def _with_cron(given: Any) -> Any:

@@ -125,7 +125,7 @@ def read_incremental(given: Any) -> bool | IncrementalForm:
         return given
     by, column = (given.get("by"), given.get("column")) if isinstance(given, Mapping) else (None, None)
     fits = isinstance(column, str) and column if by == TakenBy.COLUMN else column is None
-    if by in (*TakenBy,) and fits and not set(given) - {"by", "column"}:
+    if isinstance(by, str) and by in (*TakenBy,) and fits and not set(given) - {"by", "column"}:
         return IncrementalForm(by=TakenBy(by), column=column)
     raise PydanticCustomError("incremental", INCREMENTAL_ALLOWED)
 
