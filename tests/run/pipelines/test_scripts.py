@@ -104,12 +104,17 @@ def test_a_script_runs_as_it_is_and_its_rows_are_published(project, capsys):
 def test_what_is_finished_is_reused_until_script_helper_argument_or_input_changes(project, capsys):
     run(project, OLD_JOB, args=ARGS)
     helper = Path(project.settings.project, "jobs", "helpers.py")
+    faster = OLD_JOB.replace("RATE = 2", "RATE = 3")
     changes = [
         (lambda: OLD_JOB + "# the same\n", ARGS, "reuse"),
-        (lambda: OLD_JOB.replace("RATE = 2", "RATE = 3"), ARGS, "the code of jobs/old_job.py changed"),
-        (lambda: OLD_JOB.replace("RATE = 2", "RATE = 3"), [*ARGS[:1], "2026-01-01", *ARGS[2:]], "settings"),
-        (lambda: helper.write_text("def least():\n    return 20\n") and OLD_JOB, ARGS, "jobs/helpers.py: least"),
-        (lambda: project.write_source(1, ROWS + 1) or OLD_JOB, ARGS, "numbers"),
+        (
+            lambda: helper.write_text("def least():\n    return 20\n") and OLD_JOB,
+            ARGS,
+            "the code of jobs/old_job.py changed",
+        ),
+        (lambda: faster, ARGS, "the code of jobs/old_job.py changed"),
+        (lambda: faster, [ARGS[0], "2026-01-01", *ARGS[2:]], "the settings of the stage changed"),
+        (lambda: project.write_source(1, ROWS + 1) or faster, ARGS, "numbers"),
     ]
     for number, (change, args, why) in enumerate(changes):
         text = change()
