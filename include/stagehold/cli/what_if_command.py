@@ -10,7 +10,7 @@ import typer
 
 from stagehold.cli.common.output import print_document, print_explanation, print_table
 from stagehold.cli.common.request import AsJson
-from stagehold.errors import InvalidArgument, InvalidTopology, StageholdError, TopologyProblem
+from stagehold.errors import InvalidArgument, InvalidTopology, SpecProblem, StageholdError
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _about_graph(
         document = file.read_bytes()
     except OSError as error:
         raise InvalidTopology(
-            str(file), [TopologyProblem("file", error.strerror or str(error), "a JSON document")]
+            str(file), [SpecProblem(0, "file", error.strerror or str(error), "a JSON document")]
         ) from error
     topology, states = parse_topology(document, file=str(file))
     return what_if_graph(topology, states, failed=failed, lost=lost, missing=missing, early_cutoff=early_cutoff)

@@ -14,7 +14,9 @@ class SpecError(StageholdError):
 
 @dataclass(frozen=True)
 class SpecProblem:
-    """A mistake in a pipeline file, at one place."""
+    """A mistake in a file, at one place. ``line`` is 0 where none is known, as in a graph of vertices, of which
+    ``field`` is the whole path: ``partitions[0].type``.
+    """
 
     line: int
     field: str
@@ -22,7 +24,8 @@ class SpecProblem:
     allowed: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.field}: got {self.given}; allowed: {self.allowed}"
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.field}: got {self.given}; allowed: {self.allowed}"
 
 
 class InvalidSpec(SpecError, Terminal):
@@ -69,22 +72,10 @@ class RegionCycle(SpecError, Terminal):
         )
 
 
-@dataclass(frozen=True)
-class TopologyProblem:
-    """A mistake in a graph of vertices and partitions; ``field`` is a path such as ``partitions[0].type``."""
-
-    field: str
-    given: str
-    allowed: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: got {self.given}; allowed: {self.allowed}"
-
-
 class InvalidTopology(SpecError, Terminal):
     """A graph cannot be used; lists every problem found, not only the first."""
 
-    def __init__(self, file: str, problems: Sequence[TopologyProblem]) -> None:
+    def __init__(self, file: str, problems: Sequence[SpecProblem]) -> None:
         self.file, self.problems = file, tuple(problems)
         lines = "\n".join(f"  {file}: {problem}" for problem in self.problems)
         super().__init__(

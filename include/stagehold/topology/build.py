@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stagehold.errors import InvalidTopology, TopologyProblem
+from stagehold.errors import InvalidTopology, SpecProblem
 from stagehold.model.graph import strong_components
 from stagehold.spec.pipeline import Exchange, OutputType, Pipeline
 from stagehold.topology.topology import ExchangeGroup, ResultPartition, Topology, Vertex
@@ -79,20 +79,20 @@ def topology_of(
     return _checked(file, Topology(tuple(vertices), produced, _shared_groups(partitions)))
 
 
-def _vertex_problems(vertices: Sequence[Vertex]) -> Iterator[TopologyProblem]:
+def _vertex_problems(vertices: Sequence[Vertex]) -> Iterator[SpecProblem]:
     for name in _repeated(vertex.id for vertex in vertices):
-        yield TopologyProblem("vertices", f"{name!r} more than once", "each vertex once")
+        yield SpecProblem(0, "vertices", f"{name!r} more than once", "each vertex once")
 
 
-def _partition_problems(vertices: set[str], partitions: Sequence[DeclaredPartition]) -> Iterator[TopologyProblem]:
+def _partition_problems(vertices: set[str], partitions: Sequence[DeclaredPartition]) -> Iterator[SpecProblem]:
     for name in _repeated(partition.id for partition in partitions):
-        yield TopologyProblem("partitions", f"{name!r} more than once", "each partition once, with one producer")
+        yield SpecProblem(0, "partitions", f"{name!r} more than once", "each partition once, with one producer")
     for index, partition in enumerate(partitions):
         if partition.producer not in vertices:
-            yield TopologyProblem(f"partitions[{index}].producer", repr(partition.producer), "the id of a vertex")
+            yield SpecProblem(0, f"partitions[{index}].producer", repr(partition.producer), "the id of a vertex")
         for place, consumer in enumerate(partition.consumers):
             if consumer not in vertices:
-                yield TopologyProblem(f"partitions[{index}].consumers[{place}]", repr(consumer), "the id of a vertex")
+                yield SpecProblem(0, f"partitions[{index}].consumers[{place}]", repr(consumer), "the id of a vertex")
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
@@ -127,10 +127,10 @@ def _checked(file: str, topology: Topology) -> Topology:
     return topology
 
 
-def _cycle_problem(names: Sequence[str]) -> TopologyProblem:
+def _cycle_problem(names: Sequence[str]) -> SpecProblem:
     shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return TopologyProblem(
-        "partitions", f"a cycle of pipelined exchanges through {shown}", "a blocking exchange in every cycle"
+    return SpecProblem(
+        0, "partitions", f"a cycle of pipelined exchanges through {shown}", "a blocking exchange in every cycle"
     )
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from stagehold.errors import InvalidTopology, TopologyProblem
+from stagehold.errors import InvalidTopology, SpecProblem
 from stagehold.model.records import AttemptState
 from stagehold.spec.pipeline import OutputType
 from stagehold.topology.build import DeclaredPartition, topology_of
@@ -71,10 +71,10 @@ def parse_topology(document: bytes, *, file: str) -> tuple[Topology, Mapping[str
     return topology_of(vertices, partitions, file=file), states
 
 
-def _problem(detail: ErrorDetails) -> TopologyProblem:
+def _problem(detail: ErrorDetails) -> SpecProblem:
     given = "nothing" if detail["type"] == "missing" else repr(detail["input"])
     shown = given if len(given) <= SHOWN_CHARACTERS else given[:SHOWN_CHARACTERS] + "..."
-    return TopologyProblem(_field(detail["loc"]) or "document", shown, _allowed(detail))
+    return SpecProblem(0, _field(detail["loc"]) or "document", shown, _allowed(detail))
 
 
 def _field(location: tuple[int | str, ...]) -> str:
