@@ -25,7 +25,6 @@ from stagehold.plan.determinism.operations import (
     uses_in_sql,
 )
 from stagehold.run.equipment.workplace import Frames
-from stagehold.run.functions.stage_call import StageCall
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.spark.connect import ROW_BY_ROW, expression_type, is_expression, parts_of, plan_ids, plan_message
 from stagehold.spec.pipeline import Stage
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message  # type: ignore[import-untyped]
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructType
+
+    from stagehold.run.functions.stage_call import StageCall
 
 
 def inspect(

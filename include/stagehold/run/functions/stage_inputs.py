@@ -20,7 +20,6 @@ from stagehold.run.functions.isolation import marked
 from stagehold.run.functions.key_columns import in_groups, key_group, key_of, refuse_unlike_keys
 from stagehold.sources.attempt_sources import Sources
 from stagehold.sources.source_reading import SourceFrames
-from stagehold.spark.calls.call_watch import settings_in_force
 from stagehold.spark.connect import WITHOUT_CONSTRAINTS, kept_by_spark
 from stagehold.spec.pipeline import Exchange, Input, Pipeline, Stage
 
@@ -161,6 +160,8 @@ class Intermediates:
 
         Its rows are computed when they are first read, those before a shuffle at once.
         """
+        from stagehold.spark.calls.call_watch import settings_in_force  # slow to import, and a run may reuse everything
+
         for kept, frame in self._kept[stage]:
             if keys.items() <= kept.items():
                 return frame

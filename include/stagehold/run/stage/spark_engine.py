@@ -27,7 +27,6 @@ from stagehold.model.pulse import QueryStage
 from stagehold.model.records import Attempt, DataFile, PartitionRecord
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
-from stagehold.run.functions.frame_builder import FrameBuilder
 from stagehold.run.functions.stage_inputs import Intermediates, Reading
 from stagehold.run.planning.task import RegionTask
 from stagehold.settings import Settings
@@ -47,6 +46,8 @@ from stagehold.spec.pipeline import Stage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+    from stagehold.run.functions.frame_builder import FrameBuilder
 
 
 class SparkEngine:
@@ -134,6 +135,8 @@ class SparkStageSession:
         self._clock.tell_stages = tell
 
     def frames(self, reading: Reading) -> FrameBuilder:
+        from stagehold.run.functions.frame_builder import FrameBuilder
+
         return FrameBuilder(self._spark, reading, self._intermediates)
 
     def committer(self, stage: Stage, location: TableLocation) -> Committer:
