@@ -106,15 +106,33 @@ class StageSecrets:
         return partial(StageSecrets, sent=True), ()
 
 
+class StageFile:
+    """A file that a stage declares in `files`: a path for whatever opens paths, where its function is called and in
+    Python functions that Spark's workers run, whatever machine those are on.
+    """
+
+    def __init__(self, path: str, shipped: str) -> None:
+        self.path, self.shipped = path, shipped
+
+    def __fspath__(self) -> str:
+        try:
+            from pyspark import SparkFiles, TaskContext
+        except ImportError:
+            return self.path
+        return SparkFiles.get(self.shipped) if TaskContext.get() else self.path
+
+    __str__ = __fspath__
+
+
 @dataclass(frozen=True)
 class StageContext:
     """The facts a stage may depend on, so that it needs neither the clock nor a random source.
 
     ``partitions`` are the ids computed by this call: one, unless the stage is ``per_wave``. ``seed`` is the same for
     every attempt of the same stage and interval. ``restored_from`` is the address of the checkpoint or savepoint that
-    the run began with, if it did. ``state`` is what the stage keeps from interval to interval. The interval is from
-    ``logical_date``, which is also called ``interval_start``, to before ``interval_end``; an interval that is no date
-    has none of them, and a moment without a schedule no end.
+    the run began with, if it did. ``state`` is what the stage keeps from interval to interval, ``files`` what it
+    declares so, by path. The interval is from ``logical_date``, which is also called ``interval_start``, to before
+    ``interval_end``; an interval that is no date has none of them, and a moment without a schedule no end.
     """
 
     pipeline: str
@@ -129,12 +147,22 @@ class StageContext:
     state: StageState = field(default_factory=StageState)
     interval_end: datetime | None = None
     secrets: StageSecrets = field(default_factory=StageSecrets, repr=False, compare=False)
+    files: Mapping[str, StageFile] = field(default_factory=dict)
 
     def secret(self, name: str) -> str:
         """The value of a secret that the pipeline declares in `secrets`. It counts in no key, and is taken out of
         errors and logs; out of rows it is not.
         """
         return self.secrets.value(name)
+
+    def file(self, name: str) -> StageFile:
+        """A file of the stage's `files`, by its path there or by its name alone: `open(ctx.file("rates.csv"))`."""
+        for path, found in self.files.items():
+            if name in (path, path.rpartition("/")[2]):
+                return found
+        from stagehold.errors import UnknownName  # Spark's workers have this module, and not that one
+
+        raise UnknownName("file of the stage", name, tuple(self.files))
 
     @property
     def interval_start(self) -> datetime | None:

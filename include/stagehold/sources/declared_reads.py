@@ -18,6 +18,7 @@ from stagehold.code.side_reads import SideRead
 from stagehold.errors import ReadMissing, UndeclaredRead
 from stagehold.lake.commit.delta_log import open_table, table_exists
 from stagehold.lake.store.location import OBJECT_STORE
+from stagehold.model.context import StageFile
 from stagehold.model.keys.compute_key import DeclaredRead, ReadKind, digest
 from stagehold.model.source_position import SourceFile
 from stagehold.sources.source_files import SourceRoots, is_place
@@ -45,11 +46,24 @@ def declared_reads(
     found = [DeclaredRead(ReadKind.ENV, name, _variable(environment.get(name))) for name in reads.env]
     for path in reads.files:
         content = _content_of_files(path, roots)
-        found.append(DeclaredRead(ReadKind.FILE, path, content or _missing(stage, pipeline, "files", path)))
+        field = ("files",) if path in stage.files else ("reads", "files")
+        found.append(DeclaredRead(ReadKind.FILE, path, content or _missing(stage, pipeline, field, path)))
     for table in reads.tables:
         content = _version_of_table(roots.table(table))
-        found.append(DeclaredRead(ReadKind.TABLE, table, content or _missing(stage, pipeline, "tables", table)))
+        field = ("reads", "tables")
+        found.append(DeclaredRead(ReadKind.TABLE, table, content or _missing(stage, pipeline, field, table)))
     return tuple(found)
+
+
+def stage_files(stage: Stage, project: Path) -> Mapping[str, StageFile]:
+    """The `files` of a stage by path, each with the name under which workers have its content."""
+    places = {path: project / path for path in stage.files}
+    return {path: StageFile(str(file), f"{_hash_now(file)[:16]}-{file.name}") for path, file in places.items()}
+
+
+def _hash_now(file: Path) -> str:
+    facts = file.stat()
+    return _hash_of_file(str(file), facts.st_size, str(facts.st_mtime_ns))
 
 
 def _variable(value: str | None) -> str:
@@ -83,12 +97,12 @@ def _version_of_table(uri: str) -> str | None:
     return digest((str(table.metadata().id), str(table.version())))
 
 
-def _missing(stage: Stage, pipeline: Pipeline, field: str, name: str) -> NoReturn:
+def _missing(stage: Stage, pipeline: Pipeline, field: tuple[str, ...], name: str) -> NoReturn:
     """:raises ReadMissing: with the place where the pipeline's file declares it, as far as there is a file"""
-    place, line = ("stages", stage.name, "reads", field), None
+    place, line = ("stages", stage.name, *field), None
     if Path(pipeline.file).is_file():
         document = read_document(Path(pipeline.file))
-        index = getattr(pipeline.reads_of(stage), field).index(name)
+        index = getattr(stage if len(field) == 1 else stage.reads, field[-1]).index(name)
         line = document.line((*place, str(index)))
     where = pipeline.file if line is None else f"{pipeline.file}:{line}"
     raise ReadMissing(stage.name, where, field=".".join(place), given=name)

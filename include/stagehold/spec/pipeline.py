@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from stagehold.model.keys.key_groups import HASH_NAME, HIGHEST
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
-from stagehold.spec.settings.fields import Columns, ColumnType, Count, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.fields import Columns, ColumnType, Count, Names, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.reads import Reads, ReadsForm, StageReads
 from stagehold.spec.settings.restart import FailureDeclaration
@@ -275,6 +275,12 @@ class StageSettings(SpecPart):
     says what becomes of reads that are not declared.
     Example: `reads: {env: [TAX_RATE], files: [config/rates.csv], tables: [marts.customers], undeclared: strict}`"""
 
+    files: Names = ()
+    """Files below the project that the function works with, one path or a list, each name once. `ctx.file(NAME)` finds
+    them where the function is called, and in UDFs: workers are sent each content once. It counts in the stage's key,
+    and a file is declared in `reads`, too, by standing here.
+    Example: `files: [config/rates.csv, models/churn.pkl]`"""
+
     effects: Effects | None = None
     """Whether its function may write tables or files while it is called, which may be more than once for a partition.
     Without it: what the pipeline says.
@@ -381,7 +387,8 @@ class Pipeline(RunSettings):
         return stage.determinism or self.determinism
 
     def reads_of(self, stage: Stage) -> Reads:
-        return Reads.of(stage.reads, self.reads)
+        declared = Reads.of(stage.reads, self.reads)
+        return replace(declared, files=tuple(dict.fromkeys((*stage.files, *declared.files))))
 
     def effects_of(self, stage: Stage) -> Effects:
         return stage.effects or self.effects

@@ -21,7 +21,8 @@ from stagehold.model.keys.interval_key import interval_key, times_of
 from stagehold.run.functions.stage_call import is_frame, returned_text
 from stagehold.run.functions.state_frames import state_schema
 from stagehold.settings import Settings
-from stagehold.spark.session.project_modules import stage_function
+from stagehold.sources.declared_reads import stage_files
+from stagehold.spark.session.project_modules import send_files, stage_function
 from stagehold.spec.loading.loader import load_each_pipeline
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
 from stagehold.spec.settings.source import INFER
@@ -95,6 +96,7 @@ class StageTests:
         pipeline, stage = self._find(name)
         frames = self._frames(stage, inputs)
         context = self._context(pipeline, stage, interval, params or {})
+        send_files(self.spark, context.files.values())
         function = stage_function(stage, Path(self.settings.project), f"{self._scripts.name}/{uuid4()}")
         call = _Call(self.spark, stage, function, context)
         before = {shape.name: self._state(shape, (state or {}).get(shape.name, ())) for shape in stage.states}
@@ -130,6 +132,7 @@ class StageTests:
             seed=seed_of(pipeline.name, stage.id, times.key),
             params={**pipeline.params, **stage.params, **params},
             interval_end=times.end,
+            files=stage_files(stage, Path(self.settings.project)),
         )
 
     def _frames(self, stage: Stage, inputs: Mapping[str, Given] | Given) -> dict[str, DataFrame]:

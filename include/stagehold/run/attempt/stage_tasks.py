@@ -28,6 +28,7 @@ from stagehold.run.planning.earlier_states import KnownIntervals, earlier_interv
 from stagehold.run.planning.planning import begins_with_of
 from stagehold.run.planning.task import RegionTask
 from stagehold.sources.attempt_sources import Sources, is_incremental
+from stagehold.sources.declared_reads import stage_files
 from stagehold.spec.pipeline import Pipeline, Stage
 
 
@@ -119,4 +120,5 @@ class StageTasks:
             restored_from=task.request.restore.snapshot if task.request.restore else None,
             interval_end=end_of(task.request.interval, task.pipeline.schedule),
             secrets=self._secrets,
+            files=stage_files(stage, Path(self.workplace.settings.project)),
         )

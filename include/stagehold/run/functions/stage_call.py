@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +20,7 @@ from stagehold.spark.calls.call_watch import watch_of
 from stagehold.spark.calls.function_call import FunctionCall
 from stagehold.spark.calls.request_effects import Habit, Touch
 from stagehold.spark.connect import ROW_BY_ROW, is_expression, parts_of, plan_ids, plan_message
-from stagehold.spark.session.project_modules import stage_function
+from stagehold.spark.session.project_modules import send_files, stage_function
 from stagehold.spark.session.result_settings import NONE, RESULT_SETTINGS
 from stagehold.spark.session.worker import with_environment
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -104,6 +104,7 @@ class StageCaller:
         :raises StageContractBroken: the function wrote, which its stage does not allow.
         :raises FunctionFailed: it raised.
         """
+        send_files(self._spark, context.files.values())
         function, own, inputs = self.function(stage), WatchedContext.of(context), tuple(arguments.values())
         given = (*inputs, *context.state.after.values())
         # The declared variables that its Python functions find in Spark's workers.
@@ -190,6 +191,10 @@ class WatchedContext(StageContext):
     @classmethod
     def of(cls, context: StageContext) -> WatchedContext:
         return cls(**vars(context))
+
+    def __reduce__(self) -> tuple[type[StageContext], tuple[Any, ...]]:
+        """Spark's workers have no watch."""
+        return StageContext, tuple(vars(self)[each.name] for each in fields(StageContext))
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("partitions", "__reduce_ex__"):

@@ -5,6 +5,7 @@ when they ask pyspark for one, in whatever thread: their attempt's.
 from __future__ import annotations
 
 import importlib
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,12 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from stagehold.code.project import read_sql
 from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
 from stagehold.code.sql_job import bound_values, is_sql, statements
 from stagehold.code.sql_text import is_dynamic, names_in, with_arguments, with_views
-from stagehold.model.context import StageContext, stage
+from stagehold.model.context import StageContext, StageFile, stage
 from stagehold.spark.connect import take_active_session_from
 from stagehold.spark.session.script_function import script_function
 from stagehold.spark.session.worker import is_importing
@@ -33,6 +35,8 @@ _entered: list[tuple[int, SparkSession]] = []
 _taken_by_modules: set[SparkSession] = set()
 # The version of each file of a project that this process has imported, by the module's name.
 _imported: dict[str, tuple[int, int]] = {}
+# The names under which a session's workers have files.
+_sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def send_project(spark: SparkSession, jobs: Iterable[str], project: Path) -> str:
@@ -71,6 +75,18 @@ def stage_function(stage: Stage, project: Path, script_output: str) -> Callable[
 def _find_modules(project: Path) -> None:
     if str(project) not in sys.path:
         sys.path.insert(0, str(project))
+
+
+def send_files(spark: SparkSession, files: Iterable[StageFile]) -> None:
+    """Give the session's workers files of a stage, each content once."""
+    sent = _sent.setdefault(spark, set())
+    new = {file.shipped: file.path for file in files if file.shipped not in sent}
+    if not new:
+        return
+    with TemporaryDirectory(prefix="stagehold-") as folder:
+        copies = [shutil.copyfile(path, Path(folder, name)) for name, path in new.items()]
+        spark.addArtifacts(*map(str, copies), file=True)
+    sent.update(new)
 
 
 def load_function(job: str, project: Path) -> Callable[..., DataFrame]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from stagehold.code.sql_slice import SliceUnfit, check_slice, with_interval
 from stagehold.model.keys.interval_text import FORMS, IntervalTimes, names_interval, of_interval
@@ -263,6 +264,21 @@ def check_reads(draft: Draft, name: str) -> Iterator[Problem]:
             yield Problem((*path, "files"), show(file), "a file, a folder or a glob")
     for table in reads.tables:
         yield from _check_table(draft, table, (*path, "tables"))
+    yield from _check_files(draft, draft.stages[name].files, ("stages", name, "files"))
+
+
+def _check_files(draft: Draft, files: Sequence[str], path: FieldPath) -> Iterator[Problem]:
+    """Whether each of a stage's `files` is one that its function can ask for by name."""
+    named: dict[str, str] = {}
+    for file in files:
+        other = named.setdefault(Path(file).name, file)
+        if not file or Path(file).is_absolute() or ".." in Path(file).parts or re.search(r"[*?\[$:]", file):
+            allowed = "the path of a file below the project, without `..`, a glob or a variable"
+            yield Problem(path, show(file), f"{allowed}; others can be declared in `reads: {{files: ...}}`")
+        elif (draft.project / file).is_dir():
+            yield Problem(path, f"{show(file)}, which is a folder", "the path of a file")
+        elif other != file:
+            yield Problem(path, show(file), f"files of different names; {other} has this name, too")
 
 
 def _check_table(draft: Draft, table: str, path: FieldPath) -> Iterator[Problem]:
