@@ -106,6 +106,8 @@ def _tables(report: RunReport, lost: Losses) -> Iterator[tuple[str, Sequence[str
     yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
     counted = ("stage", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
     yield "Stages", counted, [*map(_stage_cells, report.stages)]
+    of_author = [(stage.stage, name, f"{count:,}") for stage in report.stages for name, count in stage.counted]
+    yield "Counters", ("stage", "counter", "count"), of_author
     tried = ("region", "epoch", "state", "started", "ended", "failure")
     yield "Attempts", tried, [_attempt_cells(attempt, lost.get(attempt.attempt_id)) for attempt in report.attempts]
     yield "History of states", ("time", "of", "from", "to", "event"), [*_history_cells(report)]

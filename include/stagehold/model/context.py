@@ -27,6 +27,7 @@ Nothing of this needs Airflow, or Stagehold's runner: a test calls ``joined(ctx,
 from __future__ import annotations
 
 import logging
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from pyarrow import Table  # type: ignore[import-untyped]
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -124,6 +125,26 @@ class StageFile:
     __str__ = __fspath__
 
 
+COUNTED = "stagehold-counter"  # what the names of observations of ours begin with
+COUNTER_NAME = re.compile(r"[A-Za-z_][\w.-]{0,99}")
+
+
+class Counter:
+    """A counter of the author's own for what one call of a function makes: ``of`` an aggregate over rows of a frame."""
+
+    def __init__(self, name: str, of_call: str, used: list[str]) -> None:
+        self._name, self._of_call, self._used = name, of_call, used
+
+    def of(self, expression: Column) -> Callable[[DataFrame], DataFrame]:
+        """What makes of a frame the same frame, of whose rows Spark computes the aggregate, a whole number, in the
+        query that makes the partition: ``source.transform(ctx.counter("bad").of(F.count_if("amount < 0")))``. What
+        several count under one name is added.
+        """
+        self._used.append(self._name)
+        observation = f"{COUNTED}/{self._of_call}/{len(self._used)}/{self._name}"
+        return lambda frame: frame.observe(observation, expression.cast("bigint").alias("count"))
+
+
 @dataclass(frozen=True)
 class StageContext:
     """The facts a stage may depend on, so that it needs neither the clock nor a random source.
@@ -131,8 +152,9 @@ class StageContext:
     ``partitions`` are the ids computed by this call: one, unless the stage is ``per_wave``. ``seed`` is the same for
     every attempt of the same stage and interval. ``restored_from`` is the address of the checkpoint or savepoint that
     the run began with, if it did. ``state`` is what the stage keeps from interval to interval, ``files`` what it
-    declares so, by path. The interval is from ``logical_date``, which is also called ``interval_start``, to before
-    ``interval_end``; an interval that is no date has none of them, and a moment without a schedule no end.
+    declares so, by path, ``counted`` the names of counters that were used. The interval is from ``logical_date``, which
+    is also called ``interval_start``, to before ``interval_end``; an interval that is no date has none of them, and a
+    moment without a schedule no end.
     """
 
     pipeline: str
@@ -148,6 +170,17 @@ class StageContext:
     interval_end: datetime | None = None
     secrets: StageSecrets = field(default_factory=StageSecrets, repr=False, compare=False)
     files: Mapping[str, StageFile] = field(default_factory=dict)
+    counted: list[str] = field(default_factory=list, compare=False)
+
+    def counter(self, name: str) -> Counter:
+        """A counter of this name. It is kept for each partition, and added up over those of the stage that count."""
+        if not COUNTER_NAME.fullmatch(name) or len(self.partitions) != 1:
+            from stagehold.errors import StageContractBroken  # Spark's workers have this module, and not that one
+
+            why = f"calls a counter {name!r}" if len(self.partitions) == 1 else "counts for a whole wave (`per_wave`)"
+            allowed = "a counter has a name of letters, digits, `_`, `.` and `-`, and counts for one partition"
+            raise StageContractBroken(self.stage, f"its function {why}; {allowed}")
+        return Counter(name, f"{self.stage}/{self.partitions[0]}", self.counted)
 
     def secret(self, name: str) -> str:
         """The value of a secret that the pipeline declares in `secrets`. It counts in no key, and is taken out of
@@ -177,7 +210,8 @@ class StageContext:
 class StageCheckpoint:
     """What a stage has in a checkpoint of its run that is complete: the ``ctx`` of its `on_complete` function.
 
-    ``partitions`` are the consumable ones of ``parallelism``. The function is called in the process that takes the
+    ``partitions`` are the consumable ones of ``parallelism``, ``counters`` the sums of what was counted for these. The
+    function is called in the process that takes the
     run's checkpoints, for one checkpoint after the other, at least once for each: again if that process died, or if the
     function raised. A checkpoint that a newer one replaced before it could be told is passed over.
     """
@@ -190,6 +224,7 @@ class StageCheckpoint:
     partitions: tuple[int, ...]
     parallelism: int
     read: Callable[[], Table] = field(repr=False)
+    counters: Mapping[str, int] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("stagehold.stage"))
 

@@ -228,10 +228,10 @@ class PartitionRecord:
     ``fingerprint`` is a hash of the content that does not depend on row order. ``seconds`` is the partition's share of
     its wave's time.
     ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
-    from such data: its readers run again. ``kept`` is what was committed with the data: state, and rows that were
-    set aside. ``judged`` tells the
-    suite that judged it; it is empty if none did. ``refused`` are the critical expectations that it does not meet: it
-    is blocked for them, or consumable since somebody waived each.
+    from such data: its readers run again. ``kept`` is what was committed with the data: state, and rows that were set
+    aside. ``judged`` tells the suite that judged it; it is empty if none did. ``refused`` are the critical expectations
+    that it does not meet: it is blocked for them, or consumable since somebody waived each. ``counted`` are the
+    counters of its author, by name.
     """
 
     cell: Cell
@@ -254,6 +254,7 @@ class PartitionRecord:
     kept: tuple[StatePart, ...] = ()
     judged: str = ""
     refused: tuple[str, ...] = ()
+    counted: tuple[tuple[str, int], ...] = ()
 
     @property
     def bytes(self) -> int:

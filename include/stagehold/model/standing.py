@@ -210,6 +210,24 @@ class Amount:
         return Amount(self.partitions + other.partitions, self.rows + other.rows, self.bytes + other.bytes)
 
 
+class Counting(Protocol):
+    """A partition with the counters of its author."""
+
+    @property
+    def state(self) -> PartitionState: ...
+    @property
+    def counted(self) -> tuple[tuple[str, int], ...]: ...
+
+
+def counted_in_all(partitions: Iterable[Counting]) -> tuple[tuple[str, int], ...]:
+    """The sum of each counter over all partitions that count, by name; a damaged one is as good as gone."""
+    sums: Counter[str] = Counter()
+    for partition in partitions:
+        if partition.state is not PartitionState.DAMAGED:
+            sums.update(dict(partition.counted))
+    return tuple(sorted(sums.items()))
+
+
 @dataclass(frozen=True)
 class Tally:
     """How much there is of partitions in each state; ``amounts`` has those in which some partition is."""

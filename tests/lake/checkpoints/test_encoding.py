@@ -25,8 +25,14 @@ from stagehold.model.records import Severity
 ROWS = tuple(RecordedPartition("a", one, (verdict(one),)) for one in map(record, range(3)))
 
 
+def before_counters(table: pa.Table) -> pa.Table:
+    """When functions could count nothing."""
+    return table.drop_columns("counted")
+
+
 def before_waivers(table: pa.Table) -> pa.Table:
     """When nothing that a gate refused could be read, and a verdict had fewer fields."""
+    table = before_counters(table)
     fields = table.schema.field("verdicts").type.value_type
     fewer = pa.struct([fields.field(name) for name in VERDICT_BEFORE_SEVERITY])
     verdicts = pa.field("verdicts", pa.list_(pa.field("element", fewer, nullable=False)), nullable=False)
@@ -58,16 +64,16 @@ def written(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-@pytest.mark.parametrize("earlier", [before_waivers, before_gates, before_cuts])
+@pytest.mark.parametrize("earlier", [before_counters, before_waivers, before_gates, before_cuts])
 def test_a_part_of_an_earlier_form_says_what_it_did(earlier):
     assert records_in(decode_table(written(earlier(decode_table(encode(ROWS)))))) == ROWS
 
 
-def test_a_part_says_what_gates_said():
+def test_a_part_says_what_gates_said_and_what_was_counted():
     record, said = ROWS[0].record, ROWS[0].verdicts[0]
     judged = replace(
         ROWS[0],
-        record=replace(record, judged="suite 7", refused=("no nulls(a)", "unique(b)")),
+        record=replace(record, judged="suite 7", refused=("no nulls(a)", "unique(b)"), counted=(("bad", 3),)),
         verdicts=(replace(said, severity=Severity.INFO, configuration='{"type": "x"}', result="{}"),),
     )
     assert records_in(decode_table(encode([judged]))) == (judged,)

@@ -25,7 +25,12 @@ pytestmark = pytest.mark.slow
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0018(connection) -> None:
+    connection.execute(text("ALTER TABLE partitions DROP COLUMN counted"))
+
+
 def undo_0017(connection) -> None:
+    undo_0018(connection)
     connection.execute(text("ALTER TABLE checkpoints DROP COLUMN untold"))
 
 

@@ -75,7 +75,8 @@ class Pace(ResponseModel):
 
 class StageRow(ResponseModel):
     """One stage. ``stored`` is False for outputs that are computed along, which have no partitions to look at.
-    ``partitions`` are all but the unneeded ones. There are ``cells`` or, for many partitions, a ``strip``.
+    ``partitions`` are all but the unneeded ones. There are ``cells`` or, for many partitions, a ``strip``. ``counters``
+    are those of its author, added over the partitions that are on record.
     """
 
     name: str
@@ -93,6 +94,7 @@ class StageRow(ResponseModel):
     strip: tuple[StripPart, ...]
     groups: tuple[ActionGroup, ...]
     pace: Pace | None
+    counters: Mapping[str, int]
 
 
 class WaveEnd(ResponseModel):

@@ -10,7 +10,7 @@ from stagehold.airflow.run_page.run_responses import ActionGroup, Pace, Partitio
 from stagehold.airflow.runs.task_clearing import SUCCESS
 from stagehold.code.sql_job import shown_job
 from stagehold.model.records import Attempt, PartitionRecord
-from stagehold.model.standing import CellState, PartitionState
+from stagehold.model.standing import CellState, PartitionState, counted_in_all
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.resume.plan_summary import explain
 from stagehold.plan.resume.waiving import is_waived
@@ -55,6 +55,7 @@ def _shown(stage: Stage, facts: RunFacts) -> tuple[StageRow, tuple[PartitionCell
         strip=tuple(_strip(cells)) if many else (),
         groups=_groups(stage, facts),
         pace=_pace(stage, region, cells, facts),
+        counters=dict(counted_in_all(facts.recorded.get(stage.id, ()))),
     )
     return row, cells
 

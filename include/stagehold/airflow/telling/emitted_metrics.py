@@ -10,6 +10,7 @@ from airflow.sdk.observability import stats
 
 from stagehold.airflow.telling.task_work import StageWork
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState
+from stagehold.model.standing import counted_in_all
 
 COMPUTED = "stagehold.partitions.computed"
 REUSED = "stagehold.partitions.reused"
@@ -17,6 +18,7 @@ WAVES = "stagehold.waves"
 REUSE_SHARE = "stagehold.reuse_share"
 CHECKPOINT_AGE = "stagehold.checkpoint_age"
 VERDICTS = "stagehold.gate.verdicts"
+COUNTER = "stagehold.counter"
 
 
 def send_work(pipeline: str, work: Iterable[StageWork]) -> None:
@@ -28,6 +30,8 @@ def send_work(pipeline: str, work: Iterable[StageWork]) -> None:
         stats.incr(WAVES, one.waves, tags=tags)
         if computed or reused:
             stats.gauge(REUSE_SHARE, round(reused / (computed + reused), 4), tags=tags)
+        for name, count in counted_in_all(one.computed):
+            stats.incr(COUNTER, count, tags={**tags, "counter": name})
         said = Counter((str(each.severity), "passed" if each.passed else "failed") for each in one.judged)
         for (severity, verdict), count in said.items():
             stats.incr(VERDICTS, count, tags={**tags, "severity": severity, "verdict": verdict})

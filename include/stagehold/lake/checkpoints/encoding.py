@@ -94,7 +94,7 @@ def _completed(table: Table) -> Table:
         table = replaced("kept", filled("kept", []))
     if table.schema.field("verdicts").type == _schema(verdict=VERDICT_BEFORE_SEVERITY).field("verdicts").type:
         table = replaced("verdicts", _with_severities(table.column("verdicts")))
-    for name, value in (("judged", ""), ("refused", [])):
+    for name, value in (("judged", ""), ("refused", []), ("counted", [])):
         table = table if name in found else table.append_column(_schema().field(name), filled(name, value))
     return table
 
@@ -147,6 +147,7 @@ def _schema(kept: tuple[str, ...] = PART, verdict: tuple[str, ...] = VERDICT) ->
         "kept": _list_of({name: part[name] for name in kept}),
         "judged": text,
         "refused": pa.list_(pa.field("element", text, nullable=False)),
+        "counted": _list_of({"name": text, "count": whole}),
     }
     optional = ("version", "reason", "seconds")
     return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns.items()])
@@ -166,6 +167,7 @@ def _row(partition: RecordedPartition) -> dict[str, Any]:
         **vars(record.cell),
         "stage_id": partition.stage_id,
         "refused": list(record.refused),
+        "counted": [{"name": name, "count": count} for name, count in record.counted],
         "files": [vars(file) for file in record.files],
         "kept": [{**vars(part), "files": [vars(file) for file in part.files]} for part in record.kept],
         "verdicts": [{name: getattr(verdict, name) for name in VERDICT} for verdict in partition.verdicts],
@@ -179,6 +181,7 @@ def _recorded(row: Mapping[str, Any]) -> RecordedPartition:
         state=PartitionState(row["state"]),
         files=_files(row["files"]),
         refused=tuple(row["refused"]),
+        counted=tuple((counter["name"], counter["count"]) for counter in row["counted"]),
         kept=tuple(StatePart(**{**part, "files": _files(part["files"])}) for part in row["kept"]),
         **{name: row[name] for name in (*PLAIN, *LATE)},
     )

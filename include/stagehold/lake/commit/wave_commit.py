@@ -49,7 +49,8 @@ def epoch_of(token: int) -> int:
 @dataclass(frozen=True)
 class CommittedPartition:
     """A partition as a wave published it; if it has no rows it has no files. ``judged`` identifies the suite that
-    judged it, ``refused`` are the critical expectations that it does not meet and that somebody waived.
+    judged it, ``refused`` are the critical expectations that it does not meet and that somebody waived, ``counted`` the
+    counters of its author.
     """
 
     partition: int
@@ -60,6 +61,7 @@ class CommittedPartition:
     kept: tuple[StatePart, ...] = ()
     judged: str = ""
     refused: tuple[str, ...] = ()
+    counted: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of(cls, record: PartitionRecord) -> CommittedPartition:
@@ -73,6 +75,7 @@ class CommittedPartition:
             kept=record.kept,
             judged=record.judged,
             refused=record.refused,
+            counted=record.counted,
         )
 
 
@@ -115,7 +118,7 @@ def to_metadata(commit: WaveCommit, cell: str) -> str:
     """JSON for the log; ``cell`` tells the intervals of a published table apart."""
     facts = asdict(replace(commit, positions=()))
     for partition in facts["partitions"]:
-        for name in ("kept", "judged", "refused"):
+        for name in ("kept", "judged", "refused", "counted"):
             if not partition[name]:
                 del partition[name]  # as old versions wrote it, which did not know the field
     if not facts["retracted"]:
@@ -177,7 +180,9 @@ def _ours(text: str | None) -> dict[str, Any] | None:
 def _partition(found: dict[str, Any]) -> CommittedPartition:
     kept = tuple(StatePart(**{**part, "files": _files(part["files"])}) for part in found.get("kept", ()))
     refused = tuple(found.get("refused", ()))
-    return CommittedPartition(**{**found, "files": _files(found["files"]), "kept": kept, "refused": refused})
+    counted = tuple((name, count) for name, count in found.get("counted", ()))
+    read = {"files": _files(found["files"]), "kept": kept, "refused": refused, "counted": counted}
+    return CommittedPartition(**{**found, **read})
 
 
 def _files(found: Iterable[dict[str, Any]]) -> tuple[DataFile, ...]:

@@ -131,6 +131,19 @@ class Texts(TypeDecorator[tuple[str, ...]]):
         return tuple(value or ())
 
 
+class Counts(TypeDecorator[tuple[tuple[str, int], ...]]):
+    """Names with whole numbers as a JSON list of pairs; NULL is none."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[tuple[str, int]] | None, dialect: Dialect) -> Any:  # noqa: ARG002
+        return [list(pair) for pair in value] if value else None
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
+        return tuple((name, count) for name, count in value or ())
+
+
 class FreeText(TypeDecorator[str]):
     """Text that nobody of ours wrote (stack traces, observed values): what PostgreSQL refuses to store is replaced."""
 

@@ -13,6 +13,7 @@ from stagehold.ledger.database.column_types import (
     AsJson,
     AsPosition,
     CodeChoices,
+    Counts,
     DataFiles,
     FreeText,
     StateParts,
@@ -27,7 +28,7 @@ from stagehold.model.pulse import Pulse
 from stagehold.model.records import AttemptState, FailureClass, RunState, Severity
 from stagehold.model.standing import PartitionState
 
-SCHEMA_VERSION = "0017"
+SCHEMA_VERSION = "0018"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -151,13 +152,15 @@ partitions = _appended(
     Column("kept", StateParts),
     Column("judged", String(250), nullable=False, server_default=""),
     Column("refused", Texts),
+    Column("counted", Counts),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
     comment=(
         "Scope: one partition of one stage for one interval, as one attempt left it. Lifetime: appended, never "
         "rewritten; the row with the highest id counts. NULL: version, nothing was published (its gate refused "
         "or held it); reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an "
-        "adopted commit); kept, its stage keeps no state; refused, it meets every critical expectation."
+        "adopted commit); kept, its stage keeps no state; refused, it meets every critical expectation; counted, its "
+        "function counts nothing, or it was recorded before schema 0018."
     ),
 )
 

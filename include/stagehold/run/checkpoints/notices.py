@@ -14,6 +14,7 @@ from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint
 from stagehold.model.checkpoint_records import CheckpointFailure, CheckpointRecord, CheckpointState
 from stagehold.model.context import StageCheckpoint
 from stagehold.model.records import PartitionRecord
+from stagehold.model.standing import counted_in_all
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.faults import CheckpointPoint
 from stagehold.spec.pipeline import Stage
@@ -77,6 +78,7 @@ class Notices:
             partitions=tuple(record.partition for record in records),
             parallelism=held.manifest.parallelism,
             read=lambda: rows_of(stage.name, records, self._checkpoints.workplace.progress),
+            counters=dict(counted_in_all(records)),
             params={**pipeline.params, **self._request.params, **stage.params},
         )
 

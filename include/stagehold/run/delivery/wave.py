@@ -49,7 +49,7 @@ class StageTask:
 @dataclass(frozen=True)
 class Wave:
     """Computed, staged, measured and judged; ``started`` is when its computing began, by the monotonic clock. ``kept``
-    is the state of partitions that have some.
+    is the state of partitions that have some, ``counted`` what functions counted for partitions.
     """
 
     number: int
@@ -59,6 +59,7 @@ class Wave:
     started: float
     kept: Mapping[int, tuple[StatePart, ...]] = field(default_factory=dict)
     verdicts: tuple[GateVerdict, ...] = ()
+    counted: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     def of(self, partitions: Collection[int]) -> Wave:
         """The wave without partitions that are not in ``partitions``."""

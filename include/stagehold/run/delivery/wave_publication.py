@@ -78,6 +78,7 @@ class Delivery:
                 wave.kept.get(metrics.partition, ()),
                 self.task.judge,
                 rulings.of_partition(metrics.partition).refused,
+                wave.counted.get(metrics.partition, ()),
             )
             for metrics in passing
         )
@@ -108,6 +109,7 @@ class Delivery:
                 kept=wave.kept.get(metrics.partition, ()),
                 judged=self.task.judge,
                 refused=rulings.of_partition(metrics.partition).refused,
+                counted=wave.counted.get(metrics.partition, ()),
             )
             for metrics in wave.metrics
         ]

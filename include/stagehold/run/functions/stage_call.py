@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.code.sql_text import selects_row_by_row
+from stagehold.errors import StageContractBroken
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
@@ -65,7 +66,8 @@ class StageCall:
     @property
     def reasons_against_sharing(self) -> tuple[str, ...]:
         """Reasons, not shown by its plan, for which several partitions cannot share a call."""
-        asked = ("its function, which asks for ctx.partitions",) if self.context.asked else ()
+        what = "counts" if vars(self.context)["counted"] else "asks for ctx.partitions"
+        asked = (f"its function, which {what}",) if self.context.asked else ()
         return (*asked, *(f"its function, which {touch}" for touch in dict.fromkeys(self.touches)))
 
 
@@ -123,6 +125,9 @@ class StageCaller:
             self._set_meanwhile(stage, in_force)
             with reporting_code(stage, self._project, lambda: own.partitions):
                 frame = function(own, **arguments)
+            if vars(own)["counted"] and not stage.output.stored:
+                unrecorded = "its function counts, and no partition of it is recorded"
+                raise StageContractBroken(stage.name, f"{unrecorded}: add `output: {{type: blocking}}`")
             if not is_frame(frame):
                 return StageCall(own, inputs, frame, frame, touches=tuple(watched.touches))
             if stage.is_script:  # its frame reads files, whatever the script has set or named

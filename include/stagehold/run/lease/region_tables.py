@@ -164,6 +164,7 @@ def as_record(cell: Cell, uri: str, landed: Landed, partition: CommittedPartitio
         kept=partition.kept,
         judged=partition.judged,
         refused=partition.refused,
+        counted=partition.counted,
     )
 
 

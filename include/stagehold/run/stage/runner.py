@@ -249,7 +249,7 @@ class StageRunner:
                 staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
             with self._meter.at(Side.WRITING):
                 kept = self._keep(files)
-        written = time.monotonic()
+        written, counted = time.monotonic(), staged.counted
         self._reach(Point.AFTER_WRITE, number)
         suite, seconds = self._task.suite, written - started
         with self._meter.at(Side.JUDGING):
@@ -257,7 +257,7 @@ class StageRunner:
             staged, measured, aside = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
         self._reach(Point.AFTER_MEASURE, number)
         kept = {partition: (*kept.get(partition, ()), *aside.get(partition, ())) for partition in files.partitions}
-        return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts), seconds
+        return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts, counted), seconds
 
     def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         if not self._task.stage.states:

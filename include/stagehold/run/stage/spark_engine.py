@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,7 @@ from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.measure import Content, RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
 from stagehold.lake.store.location import TableLocation
+from stagehold.model.context import COUNTED
 from stagehold.model.pulse import QueryStage
 from stagehold.model.records import Attempt, DataFile, PartitionRecord
 from stagehold.run.equipment.timings import TIMINGS, Lap
@@ -130,6 +133,8 @@ class SparkStageSession:
     ) -> None:
         self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
         self._clock, self._most_kept, self._gated = clock or CallClock(), most_kept, gated
+        self._observed: dict[str, int] = {}  # the newest of each observation
+        self._clock.tell_observed = self._observe
 
     def report_stages(self, tell: Callable[[Sequence[QueryStage]], None]) -> None:
         self._clock.tell_stages = tell
@@ -145,7 +150,12 @@ class SparkStageSession:
 
     def write(self, frame: DataFrame, files: WaveFiles) -> StagedWave:
         with imported_meanwhile() if self._gated else nullcontext():
-            return stage_frame(frame, files)
+            staged = stage_frame(frame, files)
+        return replace(staged, counted=counted_in(self._observed, files.location.stage, files.partitions))
+
+    def _observe(self, name: str, values: Sequence[int]) -> None:
+        if name.startswith(f"{COUNTED}/") and values:
+            self._observed[name] = values[0]
 
     def measure(
         self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float
@@ -191,6 +201,20 @@ class SparkStageSession:
         rows = content.frame(measuring_session(self._spark))
         small = sum(file.bytes for file in files) <= self._most_kept
         return kept_by_spark(rows) if len(files) >= MANY_FILES and small else rows
+
+
+def counted_in(
+    observed: Mapping[str, int], stage: str, partitions: Sequence[int]
+) -> Mapping[int, tuple[tuple[str, int], ...]]:
+    """The counters of partitions of a stage, from what queries have observed; a query that was carried out again has
+    observed the same again.
+    """
+    found: dict[int, Counter[str]] = {}
+    for name, value in observed.items():
+        _, of_stage, partition, _, counter = name.split("/", 4)
+        if of_stage == stage and int(partition) in partitions:
+            found.setdefault(int(partition), Counter())[counter] += value
+    return {partition: tuple(sorted(counts.items())) for partition, counts in found.items()}
 
 
 def _other_state(name: str, records: Sequence[PartitionRecord], now: Mapping[int, str]) -> dict[int, str]:

@@ -16,7 +16,7 @@ from stagehold.lake.store.files import Files, files_at
 from stagehold.lake.store.location import path_safe
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import WHOLE, Attempt, Event, GateResult, PartitionRecord, Restore, Run
-from stagehold.model.standing import PartitionState, Tally
+from stagehold.model.standing import PartitionState, Tally, counted_in_all
 from stagehold.model.states import Transition
 from stagehold.plan.resume.waiving import in_force, is_waived
 from stagehold.run.planning.acceptance import newest_verdict
@@ -42,6 +42,7 @@ class StageCount:
     rows: int
     bytes: int
     held: int = 0  # which older archives do not say
+    counted: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def _count(stage: str, records: Sequence[PartitionRecord], run_id: str) -> Stage
         rows=tally.readable.rows,
         bytes=tally.readable.bytes,
         held=tally.count(PartitionState.HELD),
+        counted=counted_in_all(records),
     )
 
 

@@ -84,12 +84,13 @@ class Call:
 class CallClock:
     """How long each call to Spark that is under way has made no progress. It is told of every call by whoever makes it,
     each in a thread of its own, and asked by the watchdog. ``now`` gives the time in seconds. ``tell_stages`` is told
-    how the stages of the query stand with each report of the server's.
+    how the stages of the query stand with each report of the server's, ``tell_observed`` what a query has observed.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self.tell_stages: Callable[[Sequence[QueryStage]], None] = _tell_nobody
+        self.tell_observed: Callable[[str, Sequence[int]], None] = lambda _name, _values: None
         self._lock = threading.Lock()
         self._calls: dict[int, Call] = {}
 

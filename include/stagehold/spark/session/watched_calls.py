@@ -57,6 +57,8 @@ class WatchedAnswers:
                 self._clock.progressed(call)
             if answer.HasField("execution_progress"):
                 self._clock.tell_stages(_stages(answer.execution_progress))
+            for observed in answer.observed_metrics:
+                self._clock.tell_observed(observed.name, [_whole_number(value) for value in observed.values])
             return answer
 
     def __getattr__(self, name: str) -> Any:
@@ -76,6 +78,11 @@ def _stages(progress: Any) -> list[QueryStage]:
         QueryStage(stage.stage_id, stage.num_tasks, stage.num_completed_tasks, stage.input_bytes_read)
         for stage in progress.stages
     ]
+
+
+def _whole_number(literal: Any) -> int:
+    """NULL, as the sum of no rows is, is 0; so is what is no whole number, of which nobody asked us for."""
+    return int(literal.long) if literal.WhichOneof("literal_type") == "long" else 0
 
 
 def _name(details: Any) -> str:

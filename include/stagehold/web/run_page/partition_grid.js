@@ -9,7 +9,7 @@ import { textOf } from "../texts.js";
 import { html, Legend, LegendItem, Muted, Panel, Pressable, Tag, tooltip } from "../ui.js";
 import { useUrlState } from "../url_state.js";
 import { ChosenPartition } from "./chosen_partition.js";
-import { cellText, countsOf, LOOKS, paceText, partText } from "./run_texts.js";
+import { cellText, countersText, countsOf, LOOKS, paceText, partText } from "./run_texts.js";
 
 const { useEffect, useState } = globalThis.React;
 const { Box, Flex, Text } = globalThis.ChakraUI;
@@ -162,6 +162,7 @@ function Partitions({ grid, stage, ...choosing }) {
           : html`<${Squares} cells=${stage.cells} ...${shown} />`
       }
       ${stage.pace && html`<${Muted} data-testid="pace-${stage.name}" mt="1">${paceText(stage.pace)}<//>`}
+      ${countersText(stage) && html`<${Muted} data-testid="counters-${stage.name}" mt="1">${countersText(stage)}<//>`}
     <//>`;
 }
 

@@ -115,6 +115,13 @@ export function paceText({ wave, recorded, left, per_minute, seconds_to_go, reco
   return told + textOf("pace.rate", { at: clock(Date.parse(recorded_at) + 1000 * seconds_to_go), rate });
 }
 
+// The counters of a stage's author; nothing without any.
+/** @param {Api.StageRow} stage */
+export const countersText = ({ counters }) =>
+  Object.entries(counters)
+    .map(([name, count]) => `${name}: ${number(count)}`)
+    .join(" · ");
+
 // Of a group of partitions that do not meet an expectation: what that means for them now.
 /** @type {Record<Api.RefusalStanding, { palette: string, text: string }>} */
 export const STANDINGS = withTexts("refused", {

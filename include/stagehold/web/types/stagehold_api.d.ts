@@ -950,6 +950,7 @@ declare namespace Api {
     strip: StripPart[];
     groups: ActionGroup[];
     pace: Pace | null;
+    counters: Record<string, number>;
   }
 
   type StageStanding =
