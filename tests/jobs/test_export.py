@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +17,7 @@ from tests.postgres import BACK_ENDS, own_schema, postgres_server
 from tests.run.workbench import Workbench, ended, killed
 
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.checkpoint_records import CheckpointState
 from stagehold.run.faults import AnyPoint, CheckpointPoint, FaultAction, Point, inject
 
 __all__ = ["postgres_server"]
@@ -128,8 +131,17 @@ def shop(tmp_path, spark_remote, postgres_server, monkeypatch) -> Iterator[Shop]
 @pytest.mark.parametrize(
     ("point", "stage", "which"),
     [
+        (Point.BEFORE_WRITE, "exported", [2]),
+        (Point.AFTER_WRITE, "exported", [2]),
+        (Point.BEFORE_PUBLISH, "exported", [2]),
         (Point.AFTER_PUBLISH, "exported", [2]),
+        (Point.AFTER_RECORD, "exported", [2]),
+        (Point.BEFORE_FINISH, "exported", [0]),
+        (CheckpointPoint.BEGUN, "sold", range(2, 99)),
+        (CheckpointPoint.WRITTEN, "sold", range(2, 99)),
+        (CheckpointPoint.RECORDED, "sold", range(2, 99)),
         (CheckpointPoint.TOLD, "sold", range(2, 99)),
+        (CheckpointPoint.RELEASED, "sold", range(2, 99)),
     ],
 )
 def test_each_row_is_there_once_wherever_a_worker_is_killed(shop: Shop, point: AnyPoint, stage: str, which) -> None:
@@ -142,6 +154,27 @@ def test_each_row_is_there_once_wherever_a_worker_is_killed(shop: Shop, point: A
     assert resumed.code == 0, resumed.err
     assert shop.read == shop.expected
     assert (shop.staged, shop.untold) == (0, [])
+
+
+def test_whoever_is_killed_in_the_middle_of_the_swap_leaves_nothing_of_it(shop: Shop) -> None:
+    assert shop.run().code == 0
+    before = shop.read
+    shop.sell(5)
+    with shop.database.begin() as connection:
+        connection.execute(text("LOCK TABLE exports IN EXCLUSIVE MODE"))  # whoever swaps waits here
+        command = shop.bench.command("run", "sold", "--interval", DAY, "--run-id", RUN)
+        waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        deadline = time.monotonic() + 120
+        while not connection.scalar(waiting):
+            assert time.monotonic() < deadline, command.err()
+            time.sleep(0.05)
+        command.signal(signal.SIGKILL)
+        assert ended(command).code == -signal.SIGKILL
+    assert shop.read == before
+    resumed = shop.resume()
+    assert resumed.code == 0, resumed.err
+    assert shop.read == shop.expected != before
+    assert shop.staged == 0
 
 
 def test_a_database_that_takes_nothing_at_the_end_fails_the_command_and_a_resume_computes_nothing(shop: Shop) -> None:
@@ -159,3 +192,17 @@ def test_a_database_that_takes_nothing_at_the_end_fails_the_command_and_a_resume
         connection.execute(text("ALTER TABLE exports RENAME COLUMN away TO checkpoint"))
     assert shop.resume().counts == (10, 0)
     assert shop.untold == []
+
+
+def test_a_day_that_comes_to_less_than_before_leaves_nothing_of_before(shop: Shop) -> None:
+    assert shop.run().code == 0
+    assert len(shop.read) == 20
+    (shop.orders / "0.parquet").unlink()
+    shutil.copy(shop.orders / "1.parquet", shop.orders / "0.parquet")
+    done = shop.run()
+    assert done.code == 0, done.err
+    assert shop.read == shop.expected
+    assert (len(shop.read), shop.staged) == (9, 0)
+    with Ledger.open(shop.bench.settings.ledger_url) as ledger:
+        ends = {record.state for record in ledger.checkpoints.of_run(RUN)}
+    assert ends <= {CheckpointState.COMPLETED, CheckpointState.FAILED}

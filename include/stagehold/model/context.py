@@ -29,6 +29,7 @@ from __future__ import annotations
 import logging
 import re
 import zlib
+from collections import Counter as Sums
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -125,24 +126,65 @@ class StageFile:
     __str__ = __fspath__
 
 
-COUNTED = "stagehold-counter"  # what the names of observations of ours begin with
 COUNTER_NAME = re.compile(r"[A-Za-z_][\w.-]{0,99}")
 
 
-class Counter:
-    """A counter of the author's own for what one call of a function makes: ``of`` an aggregate over rows of a frame."""
+class StageCounters:
+    """What one call of a function counts. A test asks for the ``sums`` after it has called the function."""
 
-    def __init__(self, name: str, of_call: str, used: list[str]) -> None:
-        self._name, self._of_call, self._used = name, of_call, used
+    def __init__(self, *, sent: bool = False) -> None:
+        self._sent = sent
+        self._taken: dict[str, tuple[str, DataFrame]] = {}  # by observation: its counter, and a frame of the count
+
+    def __bool__(self) -> bool:
+        return bool(self._taken)
+
+    def observed(self, place: str, name: str, expression: Column, frame: DataFrame) -> DataFrame:
+        count = expression.cast("bigint").alias("count")
+        observation = f"counter/{place}/{len(self._taken)}"
+        self._taken[observation] = name, frame.agg(count)
+        return frame.observe(observation, count)
+
+    def sums(self, observed: Mapping[str, int] | None = None) -> Mapping[str, int]:
+        """The counts by name, which are added where several have one name.
+
+        :param observed: what a query that is over has observed; Spark computes other counts now.
+        """
+        sums, known = Sums[str](), observed or {}
+        for observation, (name, frame) in self._taken.items():
+            # There is no sum of no rows.
+            sums[name] += known[observation] if observation in known else frame.collect()[0][0] or 0
+        return sums
+
+    def settle(self, settled: Callable[[DataFrame], DataFrame]) -> None:
+        """Have the counts mean afterwards what they mean now."""
+        self._taken = {observation: (name, settled(frame)) for observation, (name, frame) in self._taken.items()}
+
+    def require_unsent(self) -> None:
+        if self._sent:
+            raise RuntimeError(
+                "counters are not sent to Spark's workers: count rows in the stage's function, as in "
+                '`frame.transform(ctx.counter("bad").of(F.count_if("amount < 0")))`'
+            )
+
+    def __reduce__(self) -> tuple[partial[StageCounters], tuple[()]]:
+        return partial(StageCounters, sent=True), ()
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter of the author's own, for what one call of a function makes."""
+
+    name: str
+    place: str
+    counters: StageCounters
 
     def of(self, expression: Column) -> Callable[[DataFrame], DataFrame]:
         """What makes of a frame the same frame, of whose rows Spark computes the aggregate, a whole number, in the
         query that makes the partition: ``source.transform(ctx.counter("bad").of(F.count_if("amount < 0")))``. What
         several count under one name is added.
         """
-        self._used.append(self._name)
-        observation = f"{COUNTED}/{self._of_call}/{len(self._used)}/{self._name}"
-        return lambda frame: frame.observe(observation, expression.cast("bigint").alias("count"))
+        return partial(self.counters.observed, self.place, self.name, expression)
 
 
 @dataclass(frozen=True)
@@ -152,7 +194,7 @@ class StageContext:
     ``partitions`` are the ids computed by this call: one, unless the stage is ``per_wave``. ``seed`` is the same for
     every attempt of the same stage and interval. ``restored_from`` is the address of the checkpoint or savepoint that
     the run began with, if it did. ``state`` is what the stage keeps from interval to interval, ``files`` what it
-    declares so, by path, ``counted`` the names of counters that were used. The interval is from ``logical_date``, which
+    declares so, by path, ``counters`` what its function counts. The interval is from ``logical_date``, which
     is also called ``interval_start``, to before ``interval_end``; an interval that is no date has none of them, and a
     moment without a schedule no end.
     """
@@ -170,17 +212,18 @@ class StageContext:
     interval_end: datetime | None = None
     secrets: StageSecrets = field(default_factory=StageSecrets, repr=False, compare=False)
     files: Mapping[str, StageFile] = field(default_factory=dict)
-    counted: list[str] = field(default_factory=list, compare=False)
+    counters: StageCounters = field(default_factory=StageCounters, repr=False, compare=False)
 
     def counter(self, name: str) -> Counter:
         """A counter of this name. It is kept for each partition, and added up over those of the stage that count."""
+        self.counters.require_unsent()
         if not COUNTER_NAME.fullmatch(name) or len(self.partitions) != 1:
             from stagehold.errors import StageContractBroken  # Spark's workers have this module, and not that one
 
             why = f"calls a counter {name!r}" if len(self.partitions) == 1 else "counts for a whole wave (`per_wave`)"
             allowed = "a counter has a name of letters, digits, `_`, `.` and `-`, and counts for one partition"
             raise StageContractBroken(self.stage, f"its function {why}; {allowed}")
-        return Counter(name, f"{self.stage}/{self.partitions[0]}", self.counted)
+        return Counter(name, f"{self.stage}/{self.partitions[0]}", self.counters)
 
     def secret(self, name: str) -> str:
         """The value of a secret that the pipeline declares in `secrets`. It counts in no key, and is taken out of

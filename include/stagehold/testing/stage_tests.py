@@ -16,7 +16,7 @@ from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.lake.declared_columns import as_declared, refuse_nulls, refuse_other_columns
 from stagehold.lake.measure import count_nulls
 from stagehold.lake.store.columns import refuse_unusable_columns
-from stagehold.model.context import StageContext, StageState, seed_of
+from stagehold.model.context import StageContext, StageCounters, StageState, seed_of
 from stagehold.model.keys.interval_key import interval_key, times_of
 from stagehold.run.functions.stage_call import is_frame, returned_text
 from stagehold.run.functions.state_frames import state_schema
@@ -41,7 +41,8 @@ Given = Any  # a frame, rows (mappings or tuples), or the path of a CSV or Parqu
 
 @dataclass(frozen=True)
 class StageResult:
-    """What a stage made of the rows of a test. ``state`` is what the next interval begins with.
+    """What a stage made of the rows of a test. ``state`` is what the next interval begins with, ``counters`` what its
+    function counted.
 
     ``uncut`` says why the stage was called once only, if it was.
     """
@@ -50,6 +51,7 @@ class StageResult:
     columns: tuple[str, ...]
     state: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     uncut: str | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
 
     def assert_rows(self, expected: Iterable[Row | Sequence[Any]]) -> None:
         """:raises AssertionError: other rows were made, in whatever order. Only columns that expected mappings name are
@@ -102,11 +104,11 @@ class StageTests:
         before = {shape.name: self._state(shape, (state or {}).get(shape.name, ())) for shape in stage.states}
         for unknown in set(state or {}) - set(before):
             raise UnknownName("state", unknown, tuple(before))
-        rows, columns, after = call.made(frames, before)
+        rows, columns, after, counters = call.made(frames, before)
         uncut = _why_uncut(stage) if cuts else "cuts=0"
         if uncut is None:
             _refuse_cut_that_matters(call, stage, frames, rows, seed, cuts)
-        return StageResult(rows, columns, after, uncut)
+        return StageResult(rows, columns, after, uncut, counters.sums())
 
     def _find(self, name: str) -> tuple[Pipeline, Stage]:
         """:raises InvalidSpec: of a pipeline's file, if no other one has the stage."""
@@ -193,8 +195,8 @@ class _Call:
 
     def made(
         self, frames: Mapping[str, DataFrame], before: Mapping[str, DataFrame]
-    ) -> tuple[list[Row], tuple[str, ...], dict[str, list[Row]]]:
-        """The rows, their columns, and the rows of the state that is left.
+    ) -> tuple[list[Row], tuple[str, ...], dict[str, list[Row]], StageCounters]:
+        """The rows, their columns, the rows of the state that is left, and what its function counts.
 
         :raises AssertionError: the function returned no frame of Spark's
         :raises StageError: what a run would raise of its columns
@@ -202,7 +204,7 @@ class _Call:
         from pyspark.sql import functions as F
 
         state = StageState(before)
-        context = replace(self.context, state=state)
+        context = replace(self.context, state=state, counters=StageCounters())
         given = {
             name: frame.withColumn(PARTITION, F.lit(0)) if self.stage.per_wave else frame
             for name, frame in frames.items()
@@ -213,7 +215,7 @@ class _Call:
         self._refuse_columns(frame)
         columns = tuple(name for name in frame.columns if name != PARTITION)
         after = {name: rows_of(kept) for name, kept in state.after.items()}
-        return rows_of(frame.select(*map(_quoted, columns))), columns, after
+        return rows_of(frame.select(*map(_quoted, columns))), columns, after, context.counters
 
     def _refuse_columns(self, frame: DataFrame) -> None:
         if self.stage.output.stored:

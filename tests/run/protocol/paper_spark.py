@@ -51,6 +51,7 @@ class PaperFrames:
         self.isolations: Mapping[str, object] = {}
         self.habits: Mapping[str, Sequence[str]] = {}
         self.reads: Mapping[str, Sequence[SideRead]] = {}
+        self.counting: Sequence[Stage] = ()
 
     def computing(self, stage: Stage) -> AbstractContextManager[None]:
         return nullcontext()
@@ -63,6 +64,9 @@ class PaperFrames:
 
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> dict[int, Amounts]:
         return {partition: self._amounts(stage, partition) for partition in partitions}
+
+    def counted(self, stage: Stage, partitions: tuple[int, ...]) -> Mapping[int, tuple[tuple[str, int], ...]]:
+        return {}
 
     def group_columns(self, stage: Stage) -> tuple[str, ...]:
         return ()

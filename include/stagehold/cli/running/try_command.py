@@ -64,6 +64,8 @@ def _show(subject: str, trial: StageTrial) -> None:
     print_table(subject, trial.columns, [[shown(row[name]) for name in trial.columns] for row in trial.rows])
     told = f"; computed on the way: {', '.join(trial.along)}" if trial.along else ""
     typer.echo(f"{len(trial.rows)} of {trial.count} rows, in {trial.seconds:.1f} s{told}")
+    if trial.counters:
+        print_table("Counters", ("counter", "count"), [(name, f"{count:,}") for name, count in trial.counters.items()])
     if trial.verdicts:
         print_table("Its gate", ("expectation", "severity", "verdict", "seen"), map(_verdict, trial.verdicts))
     typer.echo("Nothing was written or recorded.")
@@ -89,4 +91,5 @@ def _document(subject: str, trial: StageTrial) -> dict[str, Any]:
         "seconds": round(trial.seconds, 1),
         "computed_on_the_way": trial.along,
         "verdicts": verdicts,
+        "counters": dict(trial.counters),
     }

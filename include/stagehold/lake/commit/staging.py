@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stagehold.errors import StageContractBroken
@@ -55,14 +55,11 @@ DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 @dataclass(frozen=True)
 class StagedWave:
-    """Files written but not published. ``folder`` is relative to the table at ``uri``, as are the files' paths.
-    ``counted`` is what was counted on the way, by partition.
-    """
+    """Files written but not published. ``folder`` is relative to the table at ``uri``, as are the files' paths."""
 
     uri: str
     folder: str
     files: Mapping[int, tuple[DataFile, ...]]
-    counted: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:

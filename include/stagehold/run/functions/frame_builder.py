@@ -50,11 +50,19 @@ class FrameBuilder:
     per stage, by `check`, and never per partition, wave or input.
 
     ``isolations`` say for each keyed stage that was called so far whether a wave's partitions may share a call.
+    ``observed`` always has what the newest query that wrote a frame observed.
     """
 
-    def __init__(self, spark: SparkSession, reading: Reading, intermediates: Intermediates) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        reading: Reading,
+        intermediates: Intermediates,
+        observed: Mapping[str, int] | None = None,
+    ) -> None:
         self.isolations: dict[str, Isolation] = {}
         self._spark, self._reading, self._intermediates = spark, reading, intermediates
+        self._observed = {} if observed is None else observed
         self._caller = StageCaller(spark, reading.pipeline, reading.project, reading.script_output)
         self._inputs = StageInputs(spark, reading, self._fused, self._columns_of)
         self._calls: dict[
@@ -62,6 +70,7 @@ class FrameBuilder:
         ] = {}  # the first call of each function, and the second if its partition was the same
         self._schemas: dict[str, StructType] = {}
         self._keys: dict[str, Sequence[Key]] = {}
+        self._counting: dict[tuple[str, int], StageCall] = {}  # calls that count, by the last one for each partition
         self._after: dict[tuple[str, int], Mapping[str, DataFrame]] = {}  # state, by the last call of each partition
         self._row_wise: set[str] = set()
         self._ready: dict[tuple[str, tuple[int, ...]], StageCall] = {}  # calls that did more than plan, to be used once
@@ -206,6 +215,16 @@ class FrameBuilder:
         ]
         return self._states(stage).after(shape, frames)
 
+    def counted(self, stage: Stage, partitions: tuple[int, ...]) -> Mapping[int, tuple[tuple[str, int], ...]]:
+        """What the calls that made `output` for these partitions counted, once that is written."""
+        calls = {partition: self._counting.pop((stage.name, partition), None) for partition in partitions}
+        return {partition: call.counted(self._observed) for partition, call in calls.items() if call}
+
+    @property
+    def counting(self) -> Sequence[Stage]:
+        """The stages whose functions counted so far."""
+        return [self._reading.pipeline.stage(name) for name in dict.fromkeys(name for name, _ in self._counting)]
+
     def _dealt_anew(self, stage: Stage) -> frozenset[int]:
         return frozenset(
             decision.partition
@@ -323,9 +342,13 @@ class FrameBuilder:
 
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> StageCall:
         """Call the stage's function with its inputs for ``partitions``."""
-        ready = self._ready.pop((stage.name, partitions), None)
-        if ready is not None:
-            return ready
+        call = self._ready.pop((stage.name, partitions), None)
+        call = call or self._called(stage, partitions, keep_partition=keep_partition)
+        if call.context.counters:
+            self._counting[stage.name, partitions[0]] = call
+        return call
+
+    def _called(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> StageCall:
         arguments, self._keys[stage.name] = self._inputs.of(stage, partitions, keep_partition=keep_partition)
         context = self._reading.context(stage, partitions)
         if stage.states:

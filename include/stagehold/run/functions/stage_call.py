@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.code.sql_text import selects_row_by_row
-from stagehold.errors import StageContractBroken
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.context import StageContext
 from stagehold.model.keys.compute_key import ReadKind
@@ -66,9 +65,17 @@ class StageCall:
     @property
     def reasons_against_sharing(self) -> tuple[str, ...]:
         """Reasons, not shown by its plan, for which several partitions cannot share a call."""
-        what = "counts" if vars(self.context)["counted"] else "asks for ctx.partitions"
+        what = "counts" if self.context.counters else "asks for ctx.partitions"
         asked = (f"its function, which {what}",) if self.context.asked else ()
         return (*asked, *(f"its function, which {touch}" for touch in dict.fromkeys(self.touches)))
+
+    def counted(self, observed: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """What the function counted, by name: as it was ``observed`` by the query that wrote its frame, if that had to
+        read each row that was counted. Where it had not, as below a limit or a join, Spark counts by a query more.
+        """
+        whole = {*observations_of_all_rows(plan_message(self.frame))}
+        known = {name: observed[name] for name in observed.keys() & whole}
+        return tuple(sorted(self.context.counters.sums(known).items()))
 
 
 class StageCaller:
@@ -125,9 +132,6 @@ class StageCaller:
             self._set_meanwhile(stage, in_force)
             with reporting_code(stage, self._project, lambda: own.partitions):
                 frame = function(own, **arguments)
-            if vars(own)["counted"] and not stage.output.stored:
-                unrecorded = "its function counts, and no partition of it is recorded"
-                raise StageContractBroken(stage.name, f"{unrecorded}: add `output: {{type: blocking}}`")
             if not is_frame(frame):
                 return StageCall(own, inputs, frame, frame, touches=tuple(watched.touches))
             if stage.is_script:  # its frame reads files, whatever the script has set or named
@@ -140,6 +144,7 @@ class StageCaller:
             )  # other stages are called with such a frame
             after = {name: _settled(watched, kept, read_on=read_on) for name, kept in context.state.after.items()}
             frame = watched.settled(planned, read_on=read_on)
+            own.counters.settle(partial(_settled, watched, read_on=read_on))
         return StageCall(own, inputs, frame, planned, after, tuple(watched.touches), watched.reads, watched.at_once)
 
     def _set_meanwhile(self, stage: Stage, in_force: Mapping[str, str]) -> None:
@@ -183,6 +188,8 @@ PLAIN = (
     "alias",
     "cast",
 )
+# Kinds of relations that Spark can answer only by reading all of their input, and does by reading it once.
+READ_WHOLE = (*ROW_BY_ROW, "collect_metrics", "aggregate", "deduplicate", "repartition")
 BEYOND_THE_ROW = re.compile(r"\b(over|select)\b", re.IGNORECASE)
 
 
@@ -225,6 +232,19 @@ def is_row_wise(frame: DataFrame, given: DataFrame) -> bool:
             return False
         relation = body.input
     return True
+
+
+def observations_of_all_rows(relation: Any) -> Iterator[str]:
+    """The observations of a plan that see every row of their input, once, whatever rows there are beside it."""
+    kind = relation.WhichOneof("rel_type")
+    body = getattr(relation, kind)
+    if kind == "collect_metrics":
+        yield body.name
+    if kind in READ_WHOLE:
+        yield from observations_of_all_rows(body.input)
+    elif kind == "set_op" and body.set_op_type == body.SET_OP_TYPE_UNION:
+        yield from observations_of_all_rows(body.left_input)
+        yield from observations_of_all_rows(body.right_input)
 
 
 def _is_plain_query(wrapped: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 class StageTrial:
     """What a stage makes of one partition now: its first ``rows``, how many there are in all, and what its gate says.
 
-    ``along`` are stages whose output was not there, so that it was computed on the way.
+    ``along`` are stages whose output was not there, so that it was computed on the way. ``counters`` are those of its
+    function.
     """
 
     columns: tuple[str, ...]
@@ -56,6 +57,7 @@ class StageTrial:
     seconds: float
     verdicts: tuple[GateVerdict, ...]
     along: tuple[str, ...]
+    counters: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def refused(self) -> bool:
@@ -120,9 +122,10 @@ def _tried(
             nulls = count_nulls(kept, schema)
             count, shown = kept.count(), kept.limit(most).toArrow()
             seconds = time.monotonic() - started
+            counters = dict(frames.counted(stage, (partition,)).get(partition, ()))
             verdicts = _judged(kept, tasks.suite(stage, pipeline), partition)
     refuse_nulls(stage, {partition: nulls})
-    return StageTrial(tuple(shown.column_names), shown.to_pylist(), count, seconds, verdicts, tuple(along))
+    return StageTrial(tuple(shown.column_names), shown.to_pylist(), count, seconds, verdicts, tuple(along), counters)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.code.side_reads import side_reads
-from stagehold.errors import GateBlocked, NotDeterministic
+from stagehold.errors import GateBlocked, NotDeterministic, StageContractBroken
 from stagehold.lake.commit.staging import STATE_FOLDER, WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.measure import PartitionMetrics, has_columns
@@ -169,6 +169,10 @@ class StageRunner:
 
     def _inspect_plans(self, partition: int, schema: StructType) -> None:
         """Say, once per attempt, what may come out different next time, and why a wave is not computed by one call."""
+        for counting in self._frames.counting:
+            if not counting.output.stored:
+                unrecorded = "its function counts, and no partition of it is recorded"
+                raise StageContractBroken(counting.name, f"{unrecorded}: add `output: {{type: blocking}}`")
         found = inspect(self._frames, self._task.stage, self._reading, partition, schema)
         for finding, _ in found:
             self._warn("not deterministic", finding)
@@ -249,7 +253,8 @@ class StageRunner:
                 staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
             with self._meter.at(Side.WRITING):
                 kept = self._keep(files)
-        written, counted = time.monotonic(), staged.counted
+            counted = self._frames.counted(self._task.stage, files.partitions)
+        written = time.monotonic()
         self._reach(Point.AFTER_WRITE, number)
         suite, seconds = self._task.suite, written - started
         with self._meter.at(Side.JUDGING):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,7 +23,6 @@ from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.measure import Content, RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
 from stagehold.lake.store.location import TableLocation
-from stagehold.model.context import COUNTED
 from stagehold.model.pulse import QueryStage
 from stagehold.model.records import Attempt, DataFile, PartitionRecord
 from stagehold.run.equipment.timings import TIMINGS, Lap
@@ -133,7 +130,7 @@ class SparkStageSession:
     ) -> None:
         self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
         self._clock, self._most_kept, self._gated = clock or CallClock(), most_kept, gated
-        self._observed: dict[str, int] = {}  # the newest of each observation
+        self._observed: dict[str, int] = {}  # by the newest query that wrote a frame
         self._clock.tell_observed = self._observe
 
     def report_stages(self, tell: Callable[[Sequence[QueryStage]], None]) -> None:
@@ -142,19 +139,19 @@ class SparkStageSession:
     def frames(self, reading: Reading) -> FrameBuilder:
         from stagehold.run.functions.frame_builder import FrameBuilder
 
-        return FrameBuilder(self._spark, reading, self._intermediates)
+        return FrameBuilder(self._spark, reading, self._intermediates, self._observed)
 
     def committer(self, stage: Stage, location: TableLocation) -> Committer:
         only_writer = self._settings.only_spark_writer
         return committer_for(stage.output.committer, self._spark, location, only_writer=only_writer)
 
     def write(self, frame: DataFrame, files: WaveFiles) -> StagedWave:
+        self._observed.clear()
         with imported_meanwhile() if self._gated else nullcontext():
-            staged = stage_frame(frame, files)
-        return replace(staged, counted=counted_in(self._observed, files.location.stage, files.partitions))
+            return stage_frame(frame, files)
 
     def _observe(self, name: str, values: Sequence[int]) -> None:
-        if name.startswith(f"{COUNTED}/") and values:
+        if values:
             self._observed[name] = values[0]
 
     def measure(
@@ -201,20 +198,6 @@ class SparkStageSession:
         rows = content.frame(measuring_session(self._spark))
         small = sum(file.bytes for file in files) <= self._most_kept
         return kept_by_spark(rows) if len(files) >= MANY_FILES and small else rows
-
-
-def counted_in(
-    observed: Mapping[str, int], stage: str, partitions: Sequence[int]
-) -> Mapping[int, tuple[tuple[str, int], ...]]:
-    """The counters of partitions of a stage, from what queries have observed; a query that was carried out again has
-    observed the same again.
-    """
-    found: dict[int, Counter[str]] = {}
-    for name, value in observed.items():
-        _, of_stage, partition, _, counter = name.split("/", 4)
-        if of_stage == stage and int(partition) in partitions:
-            found.setdefault(int(partition), Counter())[counter] += value
-    return {partition: tuple(sorted(counts.items())) for partition, counts in found.items()}
 
 
 def _other_state(name: str, records: Sequence[PartitionRecord], now: Mapping[int, str]) -> dict[int, str]:
