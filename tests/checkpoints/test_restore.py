@@ -21,7 +21,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def pipeline(*stages):
-    """Stages as "name[#uid][>][*partitions][/max]: input~exchange ...";
+    """Stages as "name[#uid][=was,was][>][*partitions][/max]: input~exchange ...";
     ``>`` pipelines the output, the function is the name.
     """
     built = []
@@ -29,7 +29,8 @@ def pipeline(*stages):
         head, _, inputs = text.partition(":")
         head, _, most = head.partition("/")
         head, _, partitions = head.partition("*")
-        name, _, uid = head.rstrip(">").partition("#")
+        head_of_ids, _, was = head.rstrip(">").partition("=")
+        name, _, uid = head_of_ids.partition("#")
         count = int(partitions or 2)
         edges = tuple(
             Input(stage=edge.partition("~")[0], exchange=Exchange(edge.partition("~")[2] or "forward"))
@@ -40,6 +41,7 @@ def pipeline(*stages):
                 name=name,
                 job=f"jobs.x:{name}",
                 uid=uid or None,
+                was=tuple(filter(None, was.split(","))),
                 source=None if edges else Source(kind="parquet", path=f"/raw/{name}", splits=count),
                 inputs=edges,
                 partitions=count,
@@ -108,6 +110,13 @@ PLANS = [
         "b",
         [],
     ),
+    ("a stage was renamed and says so", ("a", "b: a"), ("a", "two=b: a"), "a two", "", []),
+    ("a stage lost its uid and its name", OLD, ("a", "two=bee: a", "c: two~keyed"), "a two c", "", []),
+    ("a stage got another uid", ("a", "b#bee: a"), ("a", "b#bumble=bee: a"), "a b", "", []),
+    ("a stage got a uid, and counts by its name", ("a", "b: a"), ("a", "b#bee=b: a"), "a b", "", []),
+    ("only a younger of its names is there", ("a", "two: a"), ("a", "three=two,b: a"), "a three", "", []),
+    ("of two of its names the oldest counts", ("a", "b", "two: b"), ("a", "three=two,b: a"), "a three", "", ["no_stage two"]),
+    ("two stages changed names", ("a", "b: a"), ("b#a", "a#b: b"), "b a", "", []),
     ("a stage was added above what is finished", ("b",), ("a", "b: a"), "b", "a", []),
     ("a stage moved", OLD, ("a", "c: a~keyed", "b#bee: c"), "a c b", "", []),
     ("fewer partitions than the state's max", ("a", "b*4/8: a~keyed"), ("a", "b*2/8: a~keyed"), "a b", "", []),
@@ -201,8 +210,8 @@ def test_the_flag_is_named_only_where_it_would_help():
 
 
 RENAMED = [
-    ("a stage without a uid", ("a", "b: a"), ("a", "two: a"), "two looks like b renamed", "put `uid: b` there"),
-    ("a uid", ("a", "b#bee: a"), ("a", "b#bumble: a"), "b looks like b renamed", "put `uid: bee` there"),
+    ("a stage without a uid", ("a", "b: a"), ("a", "two: a"), "two looks like b renamed", "put `was: b` there"),
+    ("a uid", ("a", "b#bee: a"), ("a", "b#bumble: a"), "b looks like b renamed", "put `was: bee` there"),
 ]
 
 

@@ -91,5 +91,5 @@ def test_a_rename_says_what_speaks_for_it():
         stage_shapes(pipeline("a read", "b#x clean: a")), stage_shapes(pipeline("a read", "c#y jobs.y/clean: a"))
     )
     assert str(rename) == (
-        "c looks like b renamed (same job function, reads the same, read by the same): put `uid: x` there"
+        "c looks like b renamed (same job function, reads the same, read by the same): put `was: x` there"
     )

@@ -61,8 +61,8 @@ def test_a_renamed_stage_is_refused_with_the_line_to_add(paper):
     assert refused.exit_code == 1
     assert "right: the pipeline has no such stage, so nobody would take its data and state" in refused.output
     assert "moved looks like right renamed (same job function, reads the same, read by the same)" in refused.output
-    assert "put `uid: right` there" in refused.output
-    declare(paper, left={}, moved={"job": "paper_jobs:right", "uid": "right"})
+    assert "put `was: right` there" in refused.output
+    declare(paper, left={}, moved={"job": "paper_jobs:right", "was": "right"})
     assert document(paper)["restore"]["restored"] == 2 * PARTITIONS
 
 

@@ -11,7 +11,7 @@ import yaml
 from stagehold.settings import PROJECT
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.loading.loader import build_pipeline
-from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage, StateForm
+from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.output_columns import ColumnForm
@@ -19,6 +19,7 @@ from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.settings.source import Source, SourceForm
+from stagehold.spec.settings.state_form import StateForm
 
 JOBS = """
 from stagehold import stage

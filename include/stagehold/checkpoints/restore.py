@@ -93,7 +93,8 @@ class RestorePlan:
 def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restored: bool = False) -> RestorePlan:
     """Match state to stages and check that what is matched fits. A stage without state starts empty.
 
-    By id; and by name where a stage got or lost its ``uid`` since then. Two uids that differ are two stages.
+    By id, or what the stage says that it `was`; and by name where it got or lost its ``uid`` since then. Two uids that
+    differ are two stages.
 
     Flink also refuses what is finished behind something that is not, as below a new stage. Here the planner runs what
     follows from something that runs.
@@ -121,14 +122,19 @@ def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restor
 
 def under_present_ids(snapshots: Sequence[StageSnapshot], pipeline: Pipeline) -> tuple[StageSnapshot, ...]:
     """Each under the id that its stage has now, as far as the pipeline has that stage."""
-    recorded, known = {snapshot.shape.id for snapshot in snapshots}, {stage.id for stage in pipeline.stages}
-    unmatched = {stage.name: stage for stage in pipeline.stages if stage.id not in recorded}
-    found = []
-    for snapshot in snapshots:
-        stage = None if snapshot.shape.id in known else unmatched.get(snapshot.shape.name)
-        same = stage is not None and (stage.uid is None or snapshot.shape.id == snapshot.shape.name)
-        found.append(replace(snapshot, shape=replace(snapshot.shape, id=stage.id)) if stage and same else snapshot)
-    return tuple(found)
+    now = {found: stage.id for stage in pipeline.stages if (found := _id_among(snapshots, stage, pipeline))}
+    shapes = [replace(snapshot.shape, id=now.get(snapshot.shape.id, snapshot.shape.id)) for snapshot in snapshots]
+    return tuple(replace(snapshot, shape=shape) for snapshot, shape in zip(snapshots, shapes, strict=True))
+
+
+def _id_among(snapshots: Sequence[StageSnapshot], stage: Stage, pipeline: Pipeline) -> str | None:
+    """The id under which snapshots have a stage: the first of its own that is there; without a uid and a past, that
+    of its name.
+    """
+    others = {other.id for other in pipeline.stages if other is not stage}
+    there = {snapshot.shape.id: snapshot.shape.name for snapshot in snapshots if snapshot.shape.id not in others}
+    named = [found for found, name in there.items() if stage.uid is None and not stage.was and name == stage.name]
+    return next((found for found in (*stage.ids, *named) if found in there), None)
 
 
 def require_restorable(plan: RestorePlan) -> RestorePlan:

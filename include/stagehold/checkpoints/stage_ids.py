@@ -1,8 +1,9 @@
 """How a stage is recognised when a run is restored from an earlier version of its pipeline.
 
-By its id: the ``uid`` that its author gave it, else its name. Under that id ledger and lake keep its records, too. So a
-stage keeps its id when it is moved, when its function, inputs, partitions, keys, parameters, gate or output change, and
-when stages elsewhere come and go. It loses its id when it is renamed and has no ``uid``.
+By its id: the oldest of what it says that it ``was``, else the ``uid`` that its author gave it, else its name. Under
+that id ledger and lake keep its records, too. So a stage keeps its id when it is moved, when its function, inputs,
+partitions, keys, parameters, gate or output change, and when stages elsewhere come and go. It loses its id when it is
+renamed and has neither ``uid`` nor ``was``.
 
 Then its structure tells what it was: the job function, and what it reads, whatever order that is listed in.
 `find_renames` compares structures. It is never applied unasked, because state that goes to the wrong stage is worse
@@ -40,7 +41,7 @@ class Rename:
     def __str__(self) -> str:
         """What to do about it."""
         evidence = ", ".join(self.evidence)
-        return f"{self.new.name} looks like {self.old.name} renamed ({evidence}): put `uid: {self.old.id}` there"
+        return f"{self.new.name} looks like {self.old.name} renamed ({evidence}): put `was: {self.old.id}` there"
 
 
 def stage_shapes(pipeline: Pipeline) -> tuple[StageShape, ...]:

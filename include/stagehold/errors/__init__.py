@@ -76,7 +76,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- LedgerTooNew             a newer Stagehold has migrated the ledger
     |   +-- LedgerUnavailable ~      the ledger's database does not answer, or is locked for too long
     |   +-- LedgerLost               the ledger knows nothing of an interval that the lake's tables know
-    |   +-- RecordsUnderName         a stage got a uid, and its records are under its name
+    |   +-- RecordsUnderName         what is on record of a stage is under another of its names
     |   +-- LedgerBehind             the ledger does not know what intervals have read, and the lake cannot tell
     |   +-- IllegalTransition        a run or attempt was told to leave a state in a way that does not exist
     +-- LeaseError                   work on a region is somebody else's, or may be

@@ -68,18 +68,20 @@ class LedgerBehind(LedgerError, Terminal):
 
 
 class RecordsUnderName(LedgerError, Terminal):
-    """A stage got a uid, and what is on record of these intervals is under its name.
+    """What is on record of a stage is under a name that it had before, or has beside its id.
 
-    ``again`` says what it would do as if nothing were on record.
+    ``was`` is what it has been called, in the order that its records ask for: they are under the last. ``again`` says
+    what it would do as if nothing were on record.
     """
 
-    def __init__(self, stage: str, uid: str, intervals: Sequence[str], again: str) -> None:
-        self.stage, self.uid, self.intervals = stage, uid, tuple(intervals)
+    def __init__(self, stage: str, now: str, was: Sequence[str], intervals: Sequence[str], again: str) -> None:
+        self.stage, self.now, self.was, self.intervals = stage, now, tuple(was), tuple(intervals)
+        written = was[0] if len(was) == 1 else f"[{', '.join(was)}]"
         super().__init__(
-            f"Stage {stage} has the uid {uid}, and what is on record of it is under its name, of "
-            f"{first_of(self.intervals)}: as {uid} it would {again}. Nothing was run. Write `uid: {stage}`, with which "
-            "it keeps its records also when it is renamed, or take the uid out. To begin anew on purpose, give it "
-            "another name, too, and another table if it has one. Then run the command again."
+            f"Stage {stage} is recorded as {now} now, and what is on record of it is under {was[-1]}, of "
+            f"{first_of(self.intervals)}: as {now} it would {again}. Nothing was run. Write `was: {written}`, with "
+            "which it keeps its records, whatever it is called. To begin anew on purpose, give it a name and a uid "
+            "that it never had, and another table if it has one. Then run the command again."
         )
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from stagehold.model.keys.key_groups import HIGHEST
-from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings, StateForm
+from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings
 from stagehold.spec.settings.airflow_settings import DagSettings, Schedule, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import CountOrAuto, Environment, Params, SpecPart, field_names, written_name
 from stagehold.spec.settings.output_columns import ColumnForm
@@ -18,6 +18,7 @@ from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.settings.source import SourceForm
+from stagehold.spec.settings.state_form import StateForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
 # Fields in which no variables are put in. A pipeline is looked for by its name in files of which nothing else is read.

@@ -10,16 +10,17 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from stagehold.code.script_job import is_script
-from stagehold.model.keys.key_groups import HASH_NAME, HIGHEST
-from stagehold.model.stage_state import StateColumn, StateKind, StateShape
+from stagehold.model.keys.key_groups import HIGHEST
+from stagehold.model.stage_state import StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
-from stagehold.spec.settings.fields import Columns, ColumnType, Count, Names, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.fields import Columns, Count, Names, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.reads import Reads, ReadsForm, StageReads
 from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.settings.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
 from stagehold.spec.settings.source import Source
+from stagehold.spec.settings.state_form import StateForm
 
 
 class Exchange(StrEnum):
@@ -197,30 +198,20 @@ class InputForm(SpecPart):
     partition.
     Example: `exchange: keyed, key: [country, customer]`"""
 
+    frame: str | None = None
+    """The parameter that the function takes it by, or the name that a query of SQL finds it by. Without it: the name of
+    the stage that is read. So that stage can be renamed, and the code of its readers stays.
+    Example: `frame: sums`"""
+
 
 class Input(InputForm):
     """An edge into a stage; ``key`` names the columns of the producer that a keyed exchange groups by."""
 
     stage: str
 
-
-class StateForm(SpecPart):
-    """What a stage keeps under one name from interval to interval; the file names it before."""
-
-    kind: StateKind = StateKind.KEYED
-    """How it is dealt to partitions: `keyed`, each row to the partition of its key, like the rows of a keyed input. The
-    others are lists. When the number of partitions changes, elements of a `split` one are dealt anew, each partition
-    is given all of a `union` one, and one copy of a `broadcast` one, of which all partitions hold the same.
-    Example: `kind: split`"""
-
-    key: Columns = ()
-    """Columns of `keyed` state that tell a row's partition, one name or a list, like the `key` of the stage.
-    Example: `key: customer`"""
-
-    columns: Mapping[str, ColumnType] = Field(default_factory=dict)
-    """Names and types of the columns, as Spark spells these. Needed. One that is added later is NULL in what was left
-    before.
-    Example: `columns: {customer: bigint, total: "decimal(18,2)"}`"""
+    @property
+    def given_as(self) -> str:
+        return self.frame or self.stage
 
 
 class StageSettings(SpecPart):
@@ -230,6 +221,11 @@ class StageSettings(SpecPart):
     """What the stage is called in the ledger and in checkpoints. Give a renamed stage its old name, and it keeps its
     data. Without it: its name.
     Example: `uid: sums`"""
+
+    was: Names = ()
+    """What else the stage was called before, by name or uid, newest first: one or a list. Nothing that is on record is
+    computed again, since its records stay under the last of these. No other stage may be called so now, or have been.
+    Example: `was: [sums, totals]`"""
 
     key: Columns = ()
     """Columns of the output that tell a row's partition, where an input is keyed. Without it: the key of the first
@@ -332,7 +328,12 @@ class Stage(StageSettings):
     @property
     def id(self) -> str:
         """Stable id under which the stage's records are kept."""
-        return self.uid or self.name
+        return (self.uid or self.name, *self.was)[-1]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Every id under which something may be on record of it, the present one first."""
+        return tuple(dict.fromkeys((self.id, self.uid or self.name, *self.was, self.name)))
 
     @property
     def is_script(self) -> bool:
@@ -341,21 +342,12 @@ class Stage(StageSettings):
     @property
     def frames(self) -> tuple[str, ...]:
         """Names of the frames that its function is called with, which a query of it finds them by."""
-        return ("source",) if self.source else tuple(edge.stage for edge in self.inputs)
+        return ("source",) if self.source else tuple(edge.given_as for edge in self.inputs)
 
     @property
     def states(self) -> tuple[StateShape, ...]:
         """What it keeps from interval to interval, as checkpoints describe it."""
-        return tuple(
-            StateShape(
-                name=name,
-                kind=form.kind,
-                columns=tuple(StateColumn(column, kind) for column, kind in form.columns.items()),
-                key=form.key,
-                hash_name=HASH_NAME if form.kind is StateKind.KEYED else None,
-            )
-            for name, form in self.state.items()
-        )
+        return tuple(form.shape(name) for name, form in self.state.items())
 
     def input(self, stage: str) -> Input:
         return next(edge for edge in self.inputs if edge.stage == stage)

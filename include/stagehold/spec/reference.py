@@ -22,7 +22,7 @@ from pydantic_core import PydanticUndefined
 
 from stagehold.model.units import write_duration, write_size
 from stagehold.spec.form import PipelineForm, StageForm
-from stagehold.spec.pipeline import InputForm, OutputForm, StateForm
+from stagehold.spec.pipeline import InputForm, OutputForm
 from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import SpecPart, field_names, written_name
 from stagehold.spec.settings.output_columns import ColumnForm
@@ -30,6 +30,7 @@ from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.settings.source import SourceForm, SplitSize
+from stagehold.spec.settings.state_form import StateForm
 
 EXAMPLE = re.compile(r"\s*Example: `(?P<example>[^`]+)`$")
 BEGIN = """# Fields of a pipeline file

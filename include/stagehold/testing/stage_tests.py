@@ -138,7 +138,7 @@ class StageTests:
         )
 
     def _frames(self, stage: Stage, inputs: Mapping[str, Given] | Given) -> dict[str, DataFrame]:
-        names = (SOURCE,) if stage.source else tuple(edge.stage for edge in stage.inputs)
+        names = stage.frames
         given = inputs if isinstance(inputs, Mapping) else {names[0]: inputs} if len(names) == 1 else {}
         for unknown in given.keys() - {*names}:
             raise UnknownName("input", unknown, names)
@@ -266,7 +266,7 @@ def _refuse_cut_that_matters(
     import pyarrow as pa  # type: ignore[import-untyped]
 
     __tracebackhide__ = True
-    keys = {SOURCE: ()} if stage.source else {edge.stage: edge.key for edge in stage.inputs if _is_cut(edge.exchange)}
+    keys = {SOURCE: ()} if stage.source else {edge.given_as: edge.key for edge in stage.inputs if _is_cut(edge.exchange)}
     tables = {name: frames[name].toArrow() for name in keys}
     for number in range(cuts):
         chance = Random(seed + number)  # noqa: S311  # the same cuts each time

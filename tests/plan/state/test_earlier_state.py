@@ -31,7 +31,8 @@ from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.state.earlier_state import Cut, Earlier, Gap, earlier_of
-from stagehold.spec.pipeline import Pipeline, StateForm
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.state_form import StateForm
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 KEYED = StateShape("seen", StateKind.KEYED, (), ("id",))

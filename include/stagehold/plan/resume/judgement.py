@@ -34,7 +34,8 @@ AGAIN = "asked for: computed again, even if nothing changed"
 def shared_key(stage: Stage, situation: Situation, hash_name: str = HASH_NAME) -> ComputeKey:
     """The key of a stage's partitions without their inputs, which are the only part that differs between them."""
     facts = situation.of(stage.name).facts
-    inputs = ";".join(f"{edge.stage}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
+    # What an input is given as is all that the function knows of its stage, which may be called otherwise by now.
+    inputs = ";".join(f"{edge.given_as}:{edge.exchange}:{','.join(edge.key)}" for edge in stage.inputs)
     hashed = hash_name if any(edge.exchange is Exchange.KEYED for edge in stage.inputs) else ""
     shape = (
         stage.job,

@@ -327,7 +327,7 @@ class FrameBuilder:
         if read is None:
             return None
         given, partition = read
-        arguments = {stage.inputs[0].stage if stage.inputs else "source": given}
+        arguments = {stage.inputs[0].given_as if stage.inputs else "source": given}
         context = self._reading.context(stage, partitions)
         call = self._caller.call(stage, context, arguments, self._in_force)
         if not call.is_plan_alone or not is_row_wise(call.frame, given):

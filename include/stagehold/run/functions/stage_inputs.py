@@ -69,7 +69,7 @@ class StageInputs:
             return {"source": self._source(stage, partitions, keep_partition=keep_partition)}, ()
         keys: list[Key] = []
         given = {
-            edge.stage: self._input(stage, edge, partitions, keys, keep_partition=keep_partition)
+            edge.given_as: self._input(stage, edge, partitions, keys, keep_partition=keep_partition)
             for edge in stage.inputs
         }
         refuse_unlike_keys(stage.name, keys)

@@ -27,11 +27,12 @@ def refuse_lost_ledger(
 
     :param is_known: whether anything is on record of the interval or its leases, if somebody has looked.
     :raises LedgerLost: a log knows an attempt.
-    :raises RecordsUnderName: a stage got a uid, and the ledger knows it by its name.
+    :raises RecordsUnderName: a stage is called otherwise now, and the ledger knows it by what it was called.
     """
     pipeline, interval = request.pipeline, request.interval
     for stage in pipeline.stages:
-        _refuse_records_under_name(stage, request, ledger)
+        for past in stage.ids[1:]:
+            _refuse_records_under_name(stage, past, request, ledger)
     if _is_known(request, ledger) if is_known is None else is_known:
         return
     for stage in pipeline.stages:
@@ -47,21 +48,22 @@ def _is_known(request: RunRequest, ledger: Ledger) -> bool:
     return ledger.partitions.are_known(pipeline.name, interval) or bool(ledger.leases.known(leases))
 
 
-def _refuse_records_under_name(stage: Stage, request: RunRequest, ledger: Ledger) -> None:
-    """Refuse a stage whose records are under its name. For state, which goes on from one interval to the next, the
+def _refuse_records_under_name(stage: Stage, past: str, request: RunRequest, ledger: Ledger) -> None:
+    """Refuse a stage whose records are under another of its names. For state, which goes on from one interval to the next, the
     records of all intervals count. Otherwise those of the interval count that would be computed again, unless it begins
     with a snapshot, which knows stages by their names, too.
     """
-    if stage.id == stage.name or any(stage.name == known.id for known in request.pipeline.stages):
+    if any(past == known.id for known in request.pipeline.stages):
         return
     pipeline, restore = request.pipeline.name, request.restore
     if restore is not None and restore.as_recorded:
         return
-    left = _intervals(pipeline, stage.name, ledger) - _intervals(pipeline, stage.id, ledger)
+    left = _intervals(pipeline, past, ledger) - _intervals(pipeline, stage.id, ledger)
     if not (is_incremental(stage) or stage.state):
         left &= frozenset() if restore is not None and restore.snapshot else {request.interval}
     if left:
-        raise RecordsUnderName(stage.name, stage.id, sorted(left), _again(stage))
+        others = [name for name in stage.was if name != past]
+        raise RecordsUnderName(stage.name, stage.id, (*others, past), sorted(left), _again(stage))
 
 
 def _intervals(pipeline: str, stage_id: str, ledger: Ledger) -> frozenset[str]:

@@ -12,7 +12,8 @@ from stagehold.model.units import AUTO
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import show, suggest
 from stagehold.spec.loading.task_checks import check_shares
-from stagehold.spec.pipeline import CommitterKind, Exchange, InputForm, OutputType, StateForm
+from stagehold.spec.pipeline import CommitterKind, Exchange, InputForm, OutputType
+from stagehold.spec.settings.state_form import StateForm
 from stagehold.spec.yaml import FieldPath, Problem
 
 STATE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -29,6 +30,7 @@ def check_edges(draft: Draft) -> Iterator[Problem]:
     for name in draft.stages:
         for producer, edge in draft.edges(name).items():
             yield from _check_edge(draft, name, producer, edge)
+        yield from _check_frames(draft, name)
         yield from _check_key(draft, name)
         yield from _check_partitions(draft, name)
         yield from _check_per_wave(draft, name)
@@ -54,6 +56,18 @@ def _check_edge(draft: Draft, name: str, producer: str, edge: InputForm) -> Iter
         yield Problem(
             path, f"gather into {read} partitions", "one partition; broadcast gives everything to each of several"
         )
+
+
+def _check_frames(draft: Draft, name: str) -> Iterator[Problem]:
+    """Whether the function can tell its inputs apart by the names that these are given."""
+    taken: dict[str, str] = {}
+    for producer, edge in draft.stages[name].inputs.items():
+        path, given_as = ("stages", name, "inputs", producer, "frame"), edge.frame or producer
+        other = taken.setdefault(given_as, producer)
+        if other != producer:
+            yield Problem(path, show(given_as), f"a name of its own; the input {other} is given as {given_as}, too")
+        elif edge.frame and (edge.frame in ("ctx", "source") or not COLUMN_NAME.fullmatch(edge.frame)):
+            yield Problem(path, show(edge.frame), "the name of a parameter: letters, digits and underscores; not ctx")
 
 
 def _check_key(draft: Draft, name: str) -> Iterator[Problem]:

@@ -254,7 +254,7 @@ def _stage(name: str, draft: Draft) -> Stage:
             if stage.source is None
             else Source.model_validate(stage.source.model_dump(mode="json", exclude_unset=True)),
             "inputs": tuple(
-                Input(stage=producer, exchange=edge.exchange, key=edge.key) for producer, edge in stage.inputs.items()
+                Input(stage=producer, **dict(edge)) for producer, edge in stage.inputs.items()
             ),
             "partitions": partitions,
             "auto_partitions": root == name,

@@ -132,6 +132,14 @@ def _check_uids(draft: Draft) -> Iterator[Problem]:
         elif stage.uid in taken:
             yield Problem(path, show(stage.uid), f"a uid of its own; this one is that of {taken[stage.uid]}")
         taken.setdefault(stage.uid, f"the stage {name}")
+    for name, stage in draft.stages.items():
+        path = ("stages", name, "was")
+        for past in stage.was:
+            whose = taken.setdefault(past, f"the stage {name}")
+            if not _is_name(past):
+                yield Problem(path, show(past), NAME_ALLOWED)
+            elif whose != f"the stage {name}":
+                yield Problem(path, show(past), f"a past of its own; {whose} is or was called so")
 
 
 def _check_tables(draft: Draft) -> Iterator[Problem]:
@@ -228,7 +236,7 @@ def _check_job(draft: Draft, name: str) -> Iterator[Problem]:
         return
     if stage.script is None and stage.args:
         yield Problem((*path, "args"), show(stage.args), "only with a `script`; a function has `params`")
-    given = ("source",) if stage.source else tuple(stage.inputs)
+    given = ("source",) if stage.source else tuple(edge.frame or name for name, edge in stage.inputs.items())
     certain = (
         not draft.is_broken(*path, "source")
         and not draft.is_doubtful(*path, "inputs")
