@@ -266,7 +266,9 @@ def _refuse_cut_that_matters(
     import pyarrow as pa  # type: ignore[import-untyped]
 
     __tracebackhide__ = True
-    keys = {SOURCE: ()} if stage.source else {edge.given_as: edge.key for edge in stage.inputs if _is_cut(edge.exchange)}
+    keys = (
+        {SOURCE: ()} if stage.source else {edge.given_as: edge.key for edge in stage.inputs if _is_cut(edge.exchange)}
+    )
     tables = {name: frames[name].toArrow() for name in keys}
     for number in range(cuts):
         chance = Random(seed + number)  # noqa: S311  # the same cuts each time

@@ -126,7 +126,7 @@ def test_a_test_of_a_stage_finds_what_it_counts(project, spark):
     module = Path(project.settings.project).name
     (pipelines / "tested.yaml").write_text(
         "pipeline: tested\nstages:\n"
-        f"  numbers: {{job: '{module}:numbers', source: {{kind: parquet, path: '${{lake}}/raw/*.parquet', splits: 4}}}}\n"
+        f"  numbers: {{job: '{module}:numbers', source: {{kind: parquet, path: '/raw/*.parquet', splits: 4}}}}\n"
         f"  sorted: {{job: '{module}:sorted', inputs: {{numbers: forward}}}}\n"
     )
     tests = StageTests(spark, replace(project.settings, pipelines=str(pipelines)))

@@ -37,7 +37,8 @@ def halved(ctx, doubled):
 @stage
 def sums(ctx, halved):
     before = ctx.state.read("seen")
-    seen = before.unionByName(halved.select((F.col("number") % 5).alias("number"), F.lit(1).cast("long").alias("times")))
+    own = halved.select((F.col("number") % 5).alias("number"), F.lit(1).cast("long").alias("times"))
+    seen = before.unionByName(own)
     ctx.state.put("seen", seen.groupBy("number").agg(F.sum("times").alias("times")))
     return halved.groupBy((F.col("number") % 5).alias("number")).agg(F.count("*").alias("times"))
 """
@@ -188,4 +189,3 @@ def test_two_inputs_under_one_name_are_refused(project):
     }
     with pytest.raises(InvalidSpec, match=r"the input halved is given as x, too"):
         project.pipeline("of_names", stages)
-

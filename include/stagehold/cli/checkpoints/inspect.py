@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 from stagehold.cli.common.output import print_progress
 from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument, UnknownName
-from stagehold.settings import load_settings
+from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
@@ -39,6 +39,10 @@ Sql = Annotated[str | None, typer.Option("--sql", help='A SELECT; views are "STA
 Diff = Annotated[tuple[str, str] | None, typer.Option("--diff", metavar="A B", help="Show how two checkpoints differ.")]
 Key = Annotated[list[str] | None, typer.Option("--key", help="Columns that tell rows of the stage apart, for --diff.")]
 Check = Annotated[bool, typer.Option("--check", help="Look whether every file is there and as large as it was.")]
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="What is there now of the run REF, at one moment; needs ledger and pipeline, too."),
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=0, help=f"Most rows to show. Default: {SHOWN}, all with --json.")
 ]
@@ -77,17 +81,24 @@ def inspect(
     diff: Diff = None,
     key: Key = None,
     check: Check = False,
+    live: Live = False,
     lake: LakeUri = None,
     limit: Limit = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is in a checkpoint, ask it in SQL, or compare two; needs the lake alone."""
-    lake_uri = lake or load_settings().lake_uri
+    """Show what is in a checkpoint, ask it in SQL, or compare two; needs the lake alone.
+
+    With --live, it is what a checkpoint of the run would have in it now. Nothing is written, and the run is not asked.
+    """
+    settings = load_settings()
+    lake_uri = lake or settings.lake_uri
     wish = Wish(stage, partition, state, tuple(keys or ()), check, _limit(limit, as_json), as_json)
     if diff is not None:
         _show_diff(_opened(diff[0], lake_uri), _opened(diff[1], lake_uri), wish, tuple(key or ()))
         return
-    opened = _opened(reference or lake_uri, lake_uri)
+    if live and lake is not None:
+        raise InvalidArgument("--lake", lake, "no other lake than that of the settings, with --live")
+    opened = _as_of_now(reference, settings) if live else _opened(reference or lake_uri, lake_uri)
     if sql is not None:
         _show_answer(opened, sql, wish)
     else:
@@ -115,6 +126,23 @@ def _opened(reference: str, lake_uri: str) -> OpenedCheckpoint:
 
     stored, number = find_checkpoint(reference, lake_uri)
     return stored.open(number)
+
+
+def _as_of_now(run_id: str | None, settings: Settings) -> OpenedCheckpoint:
+    """What is there now of a run; of the newest, if none is named."""
+    from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint
+    from stagehold.lake.store.location import lake_root
+    from stagehold.run.checkpoints.checkpoint_contents import as_of_now
+    from stagehold.run.planning.planning import RunRequest
+    from stagehold.spec.loading.loader import find_pipeline
+
+    with open_ledger(settings) as ledger:
+        newest = ledger.runs.recent(1) if run_id is None else ()
+        run = newest[0] if newest else ledger.runs.get(run_id or "")
+        request = RunRequest(find_pipeline(run.pipeline, settings), run.run_id, run.interval, run.params)
+        print_progress(f"run {run.run_id} is {run.state}")
+        return OpenedCheckpoint.unwritten(as_of_now(request, ledger), lake_root(settings.lake_uri))
 
 
 def _show(opened: OpenedCheckpoint, wish: Wish) -> None:
@@ -145,10 +173,10 @@ def _show_state(opened: OpenedCheckpoint, wish: Wish, name: str) -> None:
 
 
 def _show_answer(opened: OpenedCheckpoint, sql: str, wish: Wish) -> None:
-    from stagehold.cli.checkpoints.printing import print_rows
+    from stagehold.cli.checkpoints.printing import print_answer
     from stagehold.viewer.read_rows import rows_of_statement
 
-    print_rows(rows_of_statement(opened, sql, wish.limit, print_progress), "", wish.as_json)
+    print_answer(opened, rows_of_statement(opened, sql, wish.limit, print_progress), wish.as_json)
 
 
 def _show_diff(a: OpenedCheckpoint, b: OpenedCheckpoint, wish: Wish, key: tuple[str, ...]) -> None:

@@ -49,9 +49,7 @@ def print_checkpoint(opened: OpenedCheckpoint, check: bool, as_json: bool) -> No
     if as_json:
         print_document(checkpoint_document(opened, stages, troubles))
         return
-    manifest = opened.manifest
-    kind = manifest.kind.replace("_", " ")
-    root = Tree(Text(f"{kind} {manifest.name or manifest.number} of {manifest.run.run_id}", "bold"))
+    root = Tree(Text(_title(opened), "bold"))
     for line in _about(opened, consumable_in(stages)):
         add(root, line)
     for stage in stages:
@@ -66,7 +64,7 @@ def print_stage(opened: OpenedCheckpoint, stage: OpenedStage, check: bool, as_js
         each = partition_lines(records, len(records))
         print_document({**stage_document(stage_tree(stage), troubles), "partitions": [asdict(line) for line in each]})
         return
-    root = Tree(Text(opened.address, "bold"))
+    root = Tree(Text(opened.address or _title(opened), "bold"))
     _add_stage(root, stage_tree(stage), troubles)
     print_tree(root)
     print_table("partitions", PARTITION_COLUMNS, map(_row, lines))
@@ -86,6 +84,25 @@ def print_partition(opened: OpenedCheckpoint, stage: OpenedStage, partition: int
     print_tree(_partition_tree(stage.name, found, troubles))
 
 
+def print_answer(opened: OpenedCheckpoint, rows: Rows, as_json: bool) -> None:
+    """The answer to a question; of what is not written, and so may be a part, with how much of each stage it is."""
+    if opened.address:
+        print_rows(rows, "", as_json)
+        return
+    stages = [stage_tree(stage) for stage in opened.stages]
+    if as_json:
+        told = {stage.shape.name: {"of": stage.parallelism, **asdict(stage.consumable)} for stage in stages}
+        print_document({"consumable": told, "at": opened.manifest.taken_at, **rows_document(rows)})
+        return
+    cells = [(stage.shape.name, *_share(stage)) for stage in stages]
+    print_table(f"Consumable at {moment(opened.manifest.taken_at)} UTC", ("stage", "partitions", "of", "rows"), cells)
+    print_rows(rows, "", as_json)
+
+
+def _share(stage: StageTree) -> tuple[str, str, str]:
+    return f"{stage.consumable.partitions:,}", f"{stage.parallelism:,}", f"{stage.consumable.rows:,}"
+
+
 def print_rows(rows: Rows, title: str, as_json: bool) -> None:
     if as_json:
         print_document(rows_document(rows))
@@ -95,11 +112,22 @@ def print_rows(rows: Rows, title: str, as_json: bool) -> None:
     typer.echo(f"{len(rows.rows)} rows{more}")
 
 
+def _title(opened: OpenedCheckpoint) -> str:
+    manifest = opened.manifest
+    if not opened.address:
+        return f"what is there of {manifest.run.run_id}"
+    return f"{manifest.kind.replace('_', ' ')} {manifest.name or manifest.number} of {manifest.run.run_id}"
+
+
 def _about(opened: OpenedCheckpoint, consumable: Amount) -> Iterable[str]:
     manifest = opened.manifest
-    yield f"pipeline {manifest.run.pipeline}, interval {manifest.run.interval}, number {manifest.number}"
-    yield f"taken at {moment(manifest.taken_at)} UTC, format version {VERSION}"
-    yield f"{opened.address}, with parts of {decimal(_bytes_of_parts(opened))}"
+    place = f"pipeline {manifest.run.pipeline}, interval {manifest.run.interval}"
+    if opened.address:
+        yield f"{place}, number {manifest.number}"
+        yield f"taken at {moment(manifest.taken_at)} UTC, format version {VERSION}"
+        yield f"{opened.address}, with parts of {decimal(_bytes_of_parts(opened))}"
+    else:
+        yield f"{place}, at {moment(manifest.taken_at)} UTC"
     yield f"consumable: {_amount(consumable)}"
 
 

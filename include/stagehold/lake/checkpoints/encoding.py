@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, Severity, StatePart
 from stagehold.model.standing import PartitionState
 
@@ -33,26 +35,33 @@ class RecordedPartition:
     verdicts: tuple[GateResult, ...] = ()
 
 
+def rows_of_stage(stage: StageSnapshot) -> Iterator[RecordedPartition]:
+    said: dict[int, list[GateResult]] = defaultdict(list)
+    for verdict in stage.verdicts:
+        said[verdict.partition].append(verdict)
+    return (RecordedPartition(stage.shape.id, record, tuple(said[record.partition])) for record in stage.partitions)
+
+
 def encode(rows: Iterable[RecordedPartition]) -> bytes:
     """The bytes of a part. The same rows always give the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     sink = pa.BufferOutputStream()
-    pq.write_table(_table([_row(partition) for partition in rows]), sink, compression="zstd")
+    pq.write_table(table_of(rows), sink, compression="zstd")
     return bytes(sink.getvalue())
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The table of these rows, which Arrow is given as JSON: to make columns of Python's values it would import pandas
-    to ask whether they are pandas'. That takes half a second, and is all that a run that reuses everything would do
-    with pandas.
+def table_of(partitions: Iterable[RecordedPartition]) -> Table:
+    """The rows as columns, as they are in a part. Arrow is given them as JSON: to make columns of Python's values it
+    would import pandas to ask whether they are pandas'. That takes half a second, and is all that a run that reuses
+    everything would do with pandas.
     """
     from pyarrow.json import ParseOptions, ReadOptions, read_json  # type: ignore[import-untyped]
 
+    rows, schema = [*map(_row, partitions)], _schema()
     if not rows:
         return empty_table()
-    schema = _schema()
     lines = (json.dumps({name: row[name] for name in schema.names}, default=datetime.isoformat) for row in rows)
     text = "\n".join(lines).encode()
     at_once = ReadOptions(use_threads=False, block_size=len(text) + 1)  # no row lies in two blocks

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
 from stagehold.errors import CheckpointCorrupt, UnknownName
-from stagehold.lake.checkpoints.encoding import RecordedPartition, records_in
-from stagehold.lake.checkpoints.manifest import Manifest, StageManifest
+from stagehold.lake.checkpoints.encoding import RecordedPartition, records_in, rows_of_stage, table_of
+from stagehold.lake.checkpoints.manifest import CheckpointedRun, Manifest, StageManifest
 from stagehold.model.source_position import Position
 
 if TYPE_CHECKING:
@@ -31,12 +32,31 @@ class OpenedStage:
 
 @dataclass(frozen=True)
 class OpenedCheckpoint:
-    """``address`` is that of its manifest; ``lake`` is the root under which it is found now."""
+    """``address`` is that of its manifest, and empty if nobody has written it; ``lake`` is the root under which it is
+    found now.
+    """
 
     manifest: Manifest
     address: str
     lake: str
     stages: tuple[OpenedStage, ...]
+
+    @staticmethod
+    def unwritten(checkpoint: Checkpoint, lake: str) -> OpenedCheckpoint:
+        """A checkpoint that is looked at and not written."""
+        stages = tuple(_unwritten(stage) for stage in checkpoint.stages)
+        run = CheckpointedRun(checkpoint.pipeline, checkpoint.interval, checkpoint.run_id)
+        manifest = Manifest(
+            number=checkpoint.id,
+            kind=checkpoint.kind,
+            name=checkpoint.name,
+            run=run,
+            lake=lake,
+            taken_at=checkpoint.taken_at,
+            spec={},
+            stages=tuple(stage.manifest for stage in stages),
+        )
+        return OpenedCheckpoint(manifest, "", lake, stages)
 
     def stage(self, name: str) -> OpenedStage:
         """The stage of this name, or else of this id.
@@ -57,3 +77,9 @@ class OpenedCheckpoint:
             return records_in(stage.partitions)
         except ValueError as error:
             raise CheckpointCorrupt(self.manifest.number, f"a part of {self.address} is wrong ({error})") from error
+
+
+def _unwritten(stage: StageSnapshot) -> OpenedStage:
+    cut = (stage.parallelism, stage.max_parallelism)
+    manifest = StageManifest(stage.shape, *cut, parts=(), states=stage.states, position=stage.position)
+    return OpenedStage(manifest, table_of(rows_of_stage(stage)), stage.position)

@@ -15,14 +15,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
 from stagehold.errors import CheckpointCorrupt, CheckpointNumberTaken, CheckpointOvertaken
-from stagehold.lake.checkpoints.encoding import RecordedPartition, decode_table, empty_table, encode, records_in
+from stagehold.lake.checkpoints.encoding import (
+    RecordedPartition,
+    decode_table,
+    empty_table,
+    encode,
+    records_in,
+    rows_of_stage,
+)
 from stagehold.lake.checkpoints.manifest import (
     PARTITIONS_PER_PART,
     CheckpointedRun,
@@ -37,7 +44,6 @@ from stagehold.lake.checkpoints.relocation import Relocation
 from stagehold.lake.commit.delta_log import AT_ONCE
 from stagehold.lake.store.files import Files, files_at
 from stagehold.lake.store.location import CHECKPOINTS, checkpoints_of, lake_root
-from stagehold.model.records import GateResult
 from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -279,7 +285,7 @@ class CheckpointParts:
     def write(self, changes: StageSnapshot, base: StageManifest | None) -> tuple[PartReference, ...]:
         """References to all of the stage's parts. Those with ``changes`` are read and written, no others."""
         references = {part.first: part for part in base.parts} if base else {}
-        changed = _cut(_rows(changes))
+        changed = _cut(rows_of_stage(changes))
 
         def written(first: int) -> PartReference:
             old = references.get(first)
@@ -360,13 +366,6 @@ class CheckpointParts:
 
     def _corrupt(self, part: PartReference, problem: str) -> CheckpointCorrupt:
         return CheckpointCorrupt(self._read, f"{self._uri}/{part.file} {problem}")
-
-
-def _rows(stage: StageSnapshot) -> Iterator[RecordedPartition]:
-    said: dict[int, list[GateResult]] = defaultdict(list)
-    for verdict in stage.verdicts:
-        said[verdict.partition].append(verdict)
-    return (RecordedPartition(stage.shape.id, record, tuple(said[record.partition])) for record in stage.partitions)
 
 
 def _by_partition(rows: Iterable[RecordedPartition]) -> Rows:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
-from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
+from stagehold.checkpoints.checkpoint import Checkpoint, SnapshotKind, StageSnapshot
 from stagehold.checkpoints.stage_ids import stage_shapes
 from stagehold.lake.checkpoints.manifest import Manifest
 from stagehold.lake.commit.staging import DATA_FOLDER
@@ -13,6 +14,7 @@ from stagehold.lake.copying import copy_files
 from stagehold.lake.store.files import files_at
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, PartitionRecord
+from stagehold.run.planning.planning import RunRequest, counted, in_its_form
 from stagehold.spec.pipeline import CommitterKind, Pipeline, Stage
 
 FEW = 1000  # partitions that one query may name
@@ -64,6 +66,14 @@ class Changes:
             return ()
         few = {record.partition for record in records} if len(records) <= FEW else None
         return self.ledger.gates.newest(cell, few)
+
+
+def as_of_now(request: RunRequest, ledger: Ledger) -> Checkpoint:
+    """What a checkpoint of the run would have in it now, at one moment; it is nobody's, and has no number."""
+    pipeline = counted(in_its_form(request, ledger), ledger).pipeline
+    now, upto = datetime.now(UTC), ledger.partitions.newest_id(pipeline.name, request.interval)
+    stages = tuple(Changes(pipeline, request.interval, ledger, None, upto).snapshots())
+    return Checkpoint(0, SnapshotKind.CHECKPOINT, pipeline.name, request.interval, request.run_id, now, stages)
 
 
 def protected(changes: Changes, savepoint: str) -> Iterator[StageSnapshot]:

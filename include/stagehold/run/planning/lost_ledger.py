@@ -49,9 +49,9 @@ def _is_known(request: RunRequest, ledger: Ledger) -> bool:
 
 
 def _refuse_records_under_name(stage: Stage, past: str, request: RunRequest, ledger: Ledger) -> None:
-    """Refuse a stage whose records are under another of its names. For state, which goes on from one interval to the next, the
-    records of all intervals count. Otherwise those of the interval count that would be computed again, unless it begins
-    with a snapshot, which knows stages by their names, too.
+    """Refuse a stage whose records are under another of its names. For state, which goes on from one interval to the
+    next, the records of all intervals count. Otherwise those of the interval count that would be computed again, unless
+    it begins with a snapshot, which knows stages by their names, too.
     """
     if any(past == known.id for known in request.pipeline.stages):
         return

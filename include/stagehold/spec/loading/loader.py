@@ -253,9 +253,7 @@ def _stage(name: str, draft: Draft) -> Stage:
             "source": None
             if stage.source is None
             else Source.model_validate(stage.source.model_dump(mode="json", exclude_unset=True)),
-            "inputs": tuple(
-                Input(stage=producer, **dict(edge)) for producer, edge in stage.inputs.items()
-            ),
+            "inputs": tuple(Input(stage=producer, **dict(edge)) for producer, edge in stage.inputs.items()),
             "partitions": partitions,
             "auto_partitions": root == name,
             "max_parallelism": stage.max_parallelism
