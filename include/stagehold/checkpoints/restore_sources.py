@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 
 LATEST = "latest"  # what a user writes for the first source that verifies
+LATEST_OR_NONE = "latest_or_none"  # likewise, and for nothing where there is no source at all
+NOTHING = ""  # in the place of the address of a checkpoint: there was none
 
 
 class Origin(StrEnum):

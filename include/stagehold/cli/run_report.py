@@ -126,9 +126,13 @@ def _ordered(restore: Restore) -> str:
     return f"{told}, for backfill {order.backfill}" if order.backfill else told
 
 
+def _unsettled(restore: Restore) -> str:
+    return "not looked for yet" if restore.snapshot is None else "nothing: there was no checkpoint"
+
+
 def _restore_cells(restore: Restore) -> tuple[str, ...]:
     return (
-        restore.stage or restore.snapshot or _ordered(restore) or "not looked for yet",
+        restore.stage or restore.snapshot or _ordered(restore) or _unsettled(restore),
         moment(restore.requested_at),
         moment(restore.fulfilled_at) or ("" if restore.work_order else "not yet"),
     )

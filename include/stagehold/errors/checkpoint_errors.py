@@ -33,16 +33,18 @@ class RestoreRefused(CheckpointError, Terminal):
 
 
 class NoSnapshot(CheckpointError, Terminal):
-    """There is nothing that a run could begin with."""
+    """There is nothing that a run could begin with; or what there is ``instead`` of the first, which does not verify,
+    would do, and the pipeline does not want it.
+    """
 
-    def __init__(self, pipeline: str, interval: str, refused: Sequence[str]) -> None:
+    def __init__(self, pipeline: str, interval: str, refused: Sequence[str], instead: str | None = None) -> None:
         self.pipeline, self.interval, self.refused = pipeline, interval, tuple(refused)
         lines = "".join(f"\n  {line}" for line in self.refused)
-        why = (
-            f"none of its checkpoints and savepoints verifies:{lines}"
-            if refused
-            else "it has no checkpoint or savepoint"
-        )
+        why = "it has no checkpoint or savepoint; `latest_or_none` does without"
+        if instead:
+            why = f"the pipeline says `restore: strict`, and others than the {instead} do not verify:{lines}"
+        elif refused:
+            why = f"none of its checkpoints and savepoints verifies:{lines}"
         super().__init__(
             f"No run of {pipeline} for {interval} can begin with the latest one, since {why}\nNothing was started. "
             "Name one by its path, or leave --restore out: a run reuses what its interval has anyway."

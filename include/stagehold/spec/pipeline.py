@@ -201,7 +201,7 @@ class InputForm(SpecPart):
     frame: str | None = None
     """The parameter that the function takes it by, or the name that a query of SQL finds it by. Without it: the name of
     the stage that is read. So that stage can be renamed, and the code of its readers stays.
-    Example: `frame: sums`"""
+    Example: `frame: orders`"""
 
 
 class Input(InputForm):

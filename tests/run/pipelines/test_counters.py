@@ -161,7 +161,7 @@ def counting(tmp_path, spark_remote) -> Counting:
     [
         (Point.AFTER_WRITE, "good", 2),
         (Point.AFTER_PUBLISH, "good", 2),
-        (Point.AFTER_RECORD, "good", 3),
+        (Point.AFTER_RECORD, "good", 2),
         (Point.AFTER_PUBLISH, "by_customer", 1),
         (Point.BEFORE_FINISH, "gathered", 0),
     ],

@@ -16,9 +16,9 @@ def say(bench: Workbench, *words: str) -> Ended:
     return ended(bench.command(*words))
 
 
-def with_uid(bench: Workbench, pipeline: str, stage: str, uid: str) -> None:
-    file = Path(bench.settings.pipelines) / f"{pipeline}.yaml"
-    file.write_text((TOY / f"{pipeline}.yaml").read_text().replace(f"  {stage}:\n", f"  {stage}:\n    uid: {uid}\n", 1))
+def with_uid(bench: Workbench, pipeline: str, stage: str, uid: str, more: str = "") -> None:
+    file, named = Path(bench.settings.pipelines) / f"{pipeline}.yaml", f"  {stage}:\n"
+    file.write_text((TOY / f"{pipeline}.yaml").read_text().replace(named, f"{named}    uid: {uid}\n{more}", 1))
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def test_an_incremental_source_that_got_a_uid_takes_no_file_twice(bench):
     for words in (("plan",), ("run",), ("run", "--dry-run")):
         refused = say(bench, words[0], "events", "--interval", "tuesday", *words[1:])
         assert refused.code == 1, refused.out + refused.err
-        assert "Stage events has the uid incoming" in refused.err
-        assert "under its name, of monday" in refused.err
+        assert "Stage events is recorded as incoming now" in refused.err
+        assert "under events, of monday" in refused.err
         assert "publish those rows twice" in refused.err
-        assert "`uid: events`" in refused.err
+        assert "`was: events`" in refused.err
     assert published(bench) == [1, 2]
-    with_uid(bench, "events", "events", "events")
+    with_uid(bench, "events", "events", "incoming", "    was: events\n")
     assert say(bench, "run", "events", "--interval", "tuesday").code == 0
     assert published(bench) == [1, 2, 3]
 
@@ -54,9 +54,9 @@ def test_a_stage_that_got_a_uid_is_not_computed_again_without_a_word(finished):
     with_uid(finished, "toy", "by_colour", "colours")
     refused = say(finished, "run", "toy", "--interval", INTERVAL)
     assert refused.code == 1, refused.err
-    assert "Stage by_colour has the uid colours" in refused.err
+    assert "Stage by_colour is recorded as colours now" in refused.err
     assert "it would be computed again" in refused.err
     other = say(finished, "plan", "toy", "--interval", "another day")
     assert other.code == 0, other.err
-    with_uid(finished, "toy", "by_colour", "by_colour")
+    with_uid(finished, "toy", "by_colour", "colours", "    was: by_colour\n")
     assert finished.run("--run-id", "again").counts == (13, 0)

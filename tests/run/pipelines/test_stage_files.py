@@ -90,10 +90,9 @@ def test_a_file_is_found_where_its_function_runs_and_an_edit_of_it_is_the_reason
     project.run(pipeline, "first")
     assert numbers(project, stage) == [3 * number for number in range(FILES * ROWS)]
     write(project, 5)
-    with project.ledger() as ledger:
-        plan = current_plan(RunRequest(pipeline, "second", INTERVAL, {}), ledger, project.settings).plan
+    plan = current_plan(RunRequest(pipeline, "second", INTERVAL, {}), project.settings)
     assert {str(decision.reason) for decision in plan.decisions if decision.stage == stage} == {
-        "file side/rates.csv changed"
+        "reads: file side/rates.csv changed"
     }
     project.run(pipeline, "second")
     assert numbers(project, stage) == [5 * number for number in range(FILES * ROWS)]

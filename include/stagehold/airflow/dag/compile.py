@@ -18,7 +18,7 @@ from stagehold.airflow.dag.dag_schedule import dag_schedule, wait_for_the_next_t
 from stagehold.airflow.dag.region_operator import TAG, RegionOperator
 from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
-from stagehold.checkpoints.restore_sources import LATEST
+from stagehold.checkpoints.restore_sources import LATEST, LATEST_OR_NONE
 from stagehold.errors.base import StageholdError
 from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import find_suite
@@ -210,12 +210,12 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
         RESTORE: Param(
             None,
             type=["null", "string"],
-            examples=[LATEST],
+            examples=[LATEST, LATEST_OR_NONE],
             title="Restore",
             description="Begin with what a savepoint or checkpoint has, in place of what the interval has: the name of "
             "a savepoint, RUN_ID or RUN_ID#NUMBER, the address of a manifest, or `latest` for the newest of the "
-            "interval that verifies. The tab Stagehold intervals has their names. Not together with a "
-            "stage to restore from. " + IN_A_BACKFILL,
+            "interval that verifies (`latest_or_none` begins with nothing where there is none). The tab Stagehold "
+            "intervals has their names. Not together with a stage to restore from. " + IN_A_BACKFILL,
         ),
         ALLOW_NON_RESTORED: Param(
             False,

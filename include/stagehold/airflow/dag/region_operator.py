@@ -202,7 +202,9 @@ class RegionOperator(BaseOperator):
         from stagehold.run.upkeep.scrubbing import SnapshotComparison, scrub_with_spark
 
         settings = load_settings(project=self.project)
-        candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
+        candidates = Candidates(
+            request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, request.pipeline.restore
+        )
         with ExitStack() as opened:
             place = scrub_with_spark(ledger, settings, self.log.info)
             comparison = SnapshotComparison(self._pipeline, place.open_session, opened)

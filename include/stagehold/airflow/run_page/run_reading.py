@@ -57,7 +57,7 @@ class KnownRun:
         :raises RestoreUnderWay: it has not yet taken over all of a checkpoint that it begins with.
         """
         request, restore = self.request, self.request.restore
-        if restore is not None and restore.snapshot is not None and restore.fulfilled_at is None:
+        if restore is not None and restore.snapshot and restore.fulfilled_at is None:
             raise RestoreUnderWay(request.run_id, restore.snapshot)
         asked = new_restore_again(request.run_id, stages, request.pipeline)
         return replace(self, dag_run=replace(self.dag_run, request=replace(request, restore=asked)))
@@ -165,14 +165,16 @@ def _looked_up(request: RunRequest, reference: str, ledger: Ledger, settings: Se
     """
     if request.restore is None or request.restore.snapshot is not None:
         return request
-    candidates = Candidates(request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger)
+    candidates = Candidates(
+        request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, request.pipeline.restore
+    )
     address = manifest_named(reference, candidates, lambda _: None)
     return replace(request, restore=replace(request.restore, snapshot=address))
 
 
 def _snapshot(request: RunRequest) -> Snapshot | None:
     begins_with = begins_with_of(request)
-    if begins_with is None or request.restore is None or request.restore.snapshot is None:
+    if begins_with is None or request.restore is None or not request.restore.snapshot:
         return None
     taken = begins_with.plan.checkpoint
     return Snapshot(

@@ -198,7 +198,7 @@ def _cell(
 def _put(facts: RunFacts) -> frozenset[tuple[str, int]]:
     """Attempts that put the data which the run begins with in its place, each with the wave."""
     restore = facts.dag_run.request.restore
-    if restore is None or restore.snapshot is None:
+    if restore is None or not restore.snapshot:
         return frozenset()
     own = (one for one in facts.attempts if one.restore == restore.identity)
     return frozenset((one.attempt_id, WAVE_OF_PUTTING) for one in own)

@@ -39,7 +39,8 @@ RestoreSnapshot = Annotated[
     str | None,
     typer.Option(
         "--restore",
-        help="Begin with a savepoint, a checkpoint (RUN_ID, RUN_ID#7 or its manifest), or the `latest` that verifies.",
+        help="Begin with a savepoint, a checkpoint (RUN_ID, RUN_ID#7 or its manifest), or the `latest` that verifies; "
+        "`latest_or_none` begins with nothing where there is none.",
     ),
 ]
 AllowNonRestored = Annotated[
@@ -161,6 +162,7 @@ def restore_asked(
     :param asked_for: the pipeline and the key of the interval.
     :raises InvalidArgument: both are given, or what belongs to ``--restore`` is given without it.
     """
+    from stagehold.checkpoints.restore_sources import NOTHING
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.planning.restoring import is_same_request, new_restore
 
@@ -173,8 +175,10 @@ def restore_asked(
         return _restore_of_production(run_id, asked_for, options, settings, begins=begins) if new else None
     if stage is not None:
         asked = new_restore(run_id, stage)
+    elif (manifest := manifest_asked(run_id, asked_for, options, settings, begins=begins)) == NOTHING:
+        return None
     else:
-        asked = _of_snapshot(run_id, asked_for, options, settings, begins=begins)
+        asked = _of_snapshot(run_id, asked_for, manifest, options, settings)
     with open_ledger(settings) as ledger:
         newest = next(iter(ledger.restores.of_run(run_id)), None)
     return newest if newest and is_same_request(newest, asked) else asked
@@ -191,7 +195,7 @@ def _refuse_without_snapshot(options: RunOptions) -> None:
 
 
 def _of_snapshot(
-    run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings, *, begins: bool
+    run_id: str, asked_for: tuple[Pipeline, str], manifest: str, options: RunOptions, settings: Settings
 ) -> Restore:
     from stagehold.run.checkpoints.discarding import refuse_foreign_claim
     from stagehold.run.planning.code_choices import CodeWishes, choose_code
@@ -199,7 +203,6 @@ def _of_snapshot(
     from stagehold.run.planning.snapshots import BeginsWith
 
     pipeline, interval = asked_for
-    manifest = manifest_asked(run_id, asked_for, options, settings, begins=begins)
     restore = new_restore_of_snapshot(
         run_id, manifest, allow_non_restored=options.allow_non_restored_state, claim_mode=options.claim_mode
     )
@@ -248,7 +251,7 @@ def manifest_asked(
     run_id: str, asked_for: tuple[Pipeline, str], options: RunOptions, settings: Settings, *, begins: bool
 ) -> str:
     """The address of the manifest that is meant. A sandbox has production's, as that lake alone knows them."""
-    from stagehold.checkpoints.restore_sources import LATEST
+    from stagehold.checkpoints.restore_sources import LATEST, LATEST_OR_NONE
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.planning.candidates import Candidates, manifest_named
     from stagehold.run.upkeep.scrubbing import SnapshotComparison, scrub_with_spark
@@ -259,10 +262,15 @@ def manifest_asked(
         place = scrub_with_spark(ledger, settings, print_progress)
         comparison = SnapshotComparison(pipeline, place.open_session, opened)
         known = None if settings.sandbox else ledger
-        candidates = Candidates(pipeline.name, interval, run_id, settings.production.lake_uri, known)
+        candidates = Candidates(pipeline.name, interval, run_id, settings.production.lake_uri, known, pipeline.restore)
         damaged = comparison.damaged if begins else None
         address = manifest_named(str(options.restore), candidates, print_progress, damaged)
-    if options.restore == LATEST and not begins and pipeline.verify is not VerifyPolicy.NEVER:
+    if (
+        options.restore in (LATEST, LATEST_OR_NONE)
+        and address
+        and not begins
+        and pipeline.verify is not VerifyPolicy.NEVER
+    ):
         print_progress("its content is compared with fingerprints when it runs, not for a plan")
     return address
 

@@ -161,7 +161,7 @@ class CheckpointHistory:
 
     def restored(self, pipeline: str) -> tuple[int, Restore | None]:
         """How often a run of the pipeline began with a checkpoint or savepoint, and the newest of these."""
-        known = (restores.c.snapshot.is_not(None), runs.c.pipeline == pipeline)
+        known = (restores.c.snapshot.is_not(None), restores.c.snapshot != "", runs.c.pipeline == pipeline)
         joined = restores.join(runs, runs.c.run_id == restores.c.run_id)
         newest = select(restores).select_from(joined).where(*known).order_by(restores.c.requested_at.desc()).limit(1)
         with self._database.reading() as connection:

@@ -309,7 +309,8 @@ restores = _table(
         "that was asked before. "
         "Lifetime: written when it is asked; life is set when Airflow starts the run "
         "for it again, snapshot and fulfilled_at once. NULL: stage, it begins with a snapshot; snapshot, it computes a "
-        "stage anew, or, if there is no stage, no task has looked yet which checkpoint is meant; life, a command asks, "
+        "stage anew, or, if there is no stage, no task has looked yet which checkpoint is meant (it is empty where "
+        "there was none, and none was needed); life, a command asks, "
         "not Airflow; fulfilled_at, something that was asked for is not there yet; code_choices, nobody decided about "
         "changed code; work_order, nobody told it what to do."
     ),

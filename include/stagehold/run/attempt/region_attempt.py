@@ -201,7 +201,7 @@ class RegionAttempt:
 
 
 def _told(restore: Restore) -> str:
-    if restore.snapshot is not None:
+    if restore.snapshot:
         return f"all of {restore.snapshot} is taken over or computed anew, so the run does not need it any more"
     if restore.work_order is not None:
         return f"{', '.join(restore.work_order.anew)} computed once more, as was asked for"

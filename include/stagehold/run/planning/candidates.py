@@ -7,7 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from stagehold.checkpoints.checkpoint import SnapshotKind, StageSnapshot
-from stagehold.checkpoints.restore_sources import LATEST, Origin, PassedOver, RestoreSource, choose
+from stagehold.checkpoints.restore_sources import (
+    LATEST,
+    LATEST_OR_NONE,
+    NOTHING,
+    Origin,
+    PassedOver,
+    RestoreSource,
+    choose,
+)
 from stagehold.errors import CheckpointCorrupt, NoSnapshot
 from stagehold.lake.available import missing_files
 from stagehold.lake.checkpoints.manifest import CheckpointedRun
@@ -21,6 +29,7 @@ from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Restore
 from stagehold.plan.determinism.verification import NO_MATCH
 from stagehold.run.equipment.workplace import Progress
+from stagehold.spec.settings.run_settings import RestorePolicy
 
 Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # partitions by stage
 
@@ -28,11 +37,20 @@ Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # pa
 class Candidates:
     """Checkpoints and savepoints of one interval of a pipeline, for a run of it.
 
-    Without a ``ledger`` they are found in the lake alone: in production's, for a run in a sandbox.
+    ``policy`` is the pipeline's. Without a ``ledger`` they are found in the lake alone: in production's, for a run in a
+    sandbox.
     """
 
-    def __init__(self, pipeline: str, interval: str, run_id: str, lake_uri: str, ledger: Ledger | None) -> None:
-        self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
+    def __init__(
+        self,
+        pipeline: str,
+        interval: str,
+        run_id: str,
+        lake_uri: str,
+        ledger: Ledger | None,
+        policy: RestorePolicy = RestorePolicy.FALL_BACK,
+    ) -> None:
+        self.pipeline, self.interval, self.run_id, self.policy = pipeline, interval, run_id, policy
         self.lake_uri, self.ledger = lake_uri, ledger
 
     def latest(self, damaged: Damaged | None = None) -> tuple[str, PassedOver]:
@@ -41,12 +59,14 @@ class Candidates:
         there, and the data that is compared equals its record.
 
         :param damaged: compares data with its fingerprints; None if no run begins, so that nothing is read.
-        :raises NoSnapshot: no checkpoint verifies, or there is none.
+        :raises NoSnapshot: no checkpoint verifies, or there is none; or the first does not, where the pipeline says
+            `restore: strict`.
         """
         found = dict((*self._checkpoints(), *self._savepoints()))
         chosen, passed_over = choose(found, lambda source: _problem(found[source], damaged))
-        if chosen is None:
-            raise NoSnapshot(self.pipeline, self.interval, [f"{source}: {why}" for source, why in passed_over])
+        if chosen is None or (passed_over and self.policy is RestorePolicy.STRICT):
+            refused = [f"{source}: {why}" for source, why in passed_over]
+            raise NoSnapshot(self.pipeline, self.interval, refused, instead=str(chosen) if chosen else None)
         return found[chosen], passed_over
 
     def _checkpoints(self) -> Iterator[tuple[RestoreSource, str]]:
@@ -107,16 +127,23 @@ def _problem(address: str, damaged: Damaged | None) -> str | None:
 
 
 def manifest_named(reference: str, candidates: Candidates, progress: Progress, damaged: Damaged | None = None) -> str:
-    """The address of the manifest that `latest` stands for, or of any other that `find_checkpoint` finds.
+    """The address of the manifest that `latest` stands for, or of any other that `find_checkpoint` finds; `NOTHING` for
+    `latest_or_none` where there is none.
 
     :param damaged: compares data for `latest` with its fingerprints; None if no run begins.
     :raises NoSnapshot: none of the candidates verifies.
     :raises UnknownCheckpoint: there is no checkpoint of that name.
     """
-    if reference != LATEST:
+    if reference not in (LATEST, LATEST_OR_NONE):
         stored, number = find_checkpoint(reference, candidates.lake_uri)
         return stored.address(number)
-    address, passed_over = candidates.latest(damaged)
+    try:
+        address, passed_over = candidates.latest(damaged)
+    except NoSnapshot as none:
+        if reference == LATEST or none.refused:
+            raise
+        progress(f"there is no checkpoint of {candidates.interval} yet, so the run begins with what the interval has")
+        return NOTHING
     for source, why in passed_over:
         progress(f"passed over {source}: {why}")
     return address

@@ -50,7 +50,7 @@ class BeginsWith:
         :raises CheckpointCorrupt: it cannot be read, and is needed.
         :raises RestoreRefused: it does not fit the pipeline.
         """
-        if restore is None or restore.snapshot is None:
+        if restore is None or not restore.snapshot:
             return None
         try:
             checkpoint, root, origin = _checkpoint(restore.snapshot)

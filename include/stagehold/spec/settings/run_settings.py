@@ -45,6 +45,13 @@ class VerifyPolicy(StrEnum):
     ALWAYS = "always"
 
 
+class RestorePolicy(StrEnum):
+    """What becomes of a run that is to begin with the latest checkpoint, where that does not verify."""
+
+    FALL_BACK = "fall_back"
+    STRICT = "strict"
+
+
 class ReleasePolicy(StrEnum):
     """When the data of stored outputs goes that only stages read."""
 
@@ -248,6 +255,11 @@ class RunSettings(SpecPart):
     failover: Failover = Failover.REGION
     """What runs again after a failure: the region with all that follows from it, or the whole run.
     Example: `failover: full`"""
+
+    restore: RestorePolicy = RestorePolicy.FALL_BACK
+    """What becomes of a run that is to begin with the `latest` checkpoint, and that cannot be read, its data is gone or
+    differs: `fall_back` takes the next one that verifies and says why, `strict` refuses the run.
+    Example: `restore: strict`"""
 
     early_cutoff: Switch = False
     """Whether a reader stays as it is when its input was computed again to equal content, though by other code.
