@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.run.small_project import FILES, INTERVAL, NUMBERS, ROWS, SmallProject
 
 from stagehold.errors import StageContractBroken, StageFailed
-from stagehold.model.context import StageContext
+from stagehold.model.context import StageContext, StageCounters
 from stagehold.model.standing import counted_in_all
 from stagehold.run.here.trial import try_stage
 from stagehold.run.planning.planning import RunRequest
@@ -103,6 +104,21 @@ def test_every_row_is_counted_once_whatever_comes_after_the_counter(project):
         name: {"rows": rows * TIMES.get(name, 1)} for name in BODIES
     }
     assert {record.counted for name in BODIES for record in records[name] if record.partition == 1} == {(("rows", 0),)}
+
+
+@pytest.mark.parametrize(("stage", "observed"), [("grouped", True), ("unioned_with_itself", True), ("limited", False)])
+def test_only_where_rows_may_be_left_off_another_query_counts_them(project, monkeypatch, stage, observed):
+    known: list[bool] = []
+
+    def noted(self: StageCounters, found: Mapping[str, int] | None = None) -> Mapping[str, int]:
+        known.append(bool(found))
+        return sums(self, found)
+
+    sums = StageCounters.sums
+    monkeypatch.setattr(StageCounters, "sums", noted)
+    records = project.run(made(project, stage), f"{stage}-observed", interval=f"{stage}-observed")
+    assert known == [observed] * FILES
+    assert dict(counted_in_all(records[stage])) == {"rows": FILES * ROWS}
 
 
 def test_a_trial_shows_the_counts_of_its_partition_though_what_comes_before_is_computed_along(project):
