@@ -1,4 +1,4 @@
-"""`stagehold source`: what intervals have taken of incremental sources."""
+"""`stagehold source`: what pipelines read, and what intervals have taken of incremental sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stagehold.run.intervals.retake import Retake
 
 source = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="What intervals have taken of incremental sources."
+    no_args_is_help=True, rich_markup_mode=None, help="What pipelines read, and what intervals have taken of it."
 )
 
 StageName = Annotated[str, typer.Argument(metavar="STAGE", help="The source stage, by name.")]
@@ -35,7 +35,25 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which files c
 
 @source.callback()
 def sources() -> None:
-    """What intervals have taken of incremental sources."""
+    """What pipelines read, and what intervals have taken of it."""
+
+
+@source.command("list")
+def list_sources(as_json: AsJson = False) -> None:
+    """List the sources that pipelines read: what they are, whose, how old, and by whom they are read.
+
+    Ends with 1 if one is older than its `error_after`.
+    """
+    from stagehold.sources.freshness import declared_sources
+
+    found = declared_sources(load_settings())
+    if as_json:
+        print_document({"sources": [each.described for each in found]})
+    else:
+        columns = ("source", "kind", "owner", "newest", "freshness", "read by")
+        print_table("Sources", columns, [each.row for each in found])
+    if any(each.too_old for each in found):
+        raise typer.Exit(1)
 
 
 @source.command("retake")

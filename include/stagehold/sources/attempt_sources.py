@@ -16,6 +16,7 @@ from stagehold.model.source_position import Position, SourceFile, SourcePosition
 from stagehold.plan.sources.incremental_positions import taken_twice
 from stagehold.plan.sources.splits import range_conditions
 from stagehold.sources.file_intervals import FileIntervals
+from stagehold.sources.freshness import Freshness, SourceAge, age_of
 from stagehold.sources.source_columns import columns_of_files, columns_of_folders
 from stagehold.sources.source_contents import SourceContents, contents_of
 from stagehold.sources.source_files import SourceRoots
@@ -201,13 +202,30 @@ class Sources:
         contents, position = self._settled.get(stage.name) or self._found(stage, self._declared(stage))
         return contents.since(position)
 
+    def age(self, stage: Stage) -> SourceAge | None:
+        """How old a source is whose freshness its author declares."""
+        declared = stage.source
+        return age_of(declared, self._roots) if declared is not None and declared.freshness else None
+
+    def aged(self, stage: Stage) -> str | None:
+        """What an interval that has nothing yet is told of the age of a source; None if that is as it should be.
+
+        :raises SourceUnusable: it is older than its author lets it be
+        """
+        age = None if self.ledger.partitions.newest(self._cell(stage)) else self.age(stage)
+        if age is not None and age.freshness is Freshness.TOO_OLD:
+            raise SourceUnusable(stage.name, str(age), "Have newer data written there, or raise `error_after`")
+        return str(age) if age is not None and age.freshness is Freshness.OLD else None
+
     def told(self, stage: Stage) -> str:
         """What there is to read for the stage, in words."""
         source, splits = self._declared(stage), self.of(stage).splits
         if source.kind is SourceKind.JDBC:
             return source.place
         settled = self._settled.get(stage.name)
-        return settled[0].told(settled[1]) if settled else f"{sum(len(split.files) for split in splits)} files"
+        found = settled[0].told(settled[1]) if settled else f"{sum(len(split.files) for split in splits)} files"
+        age = self.age(stage)
+        return f"{found}; {age}" if age and age.freshness in (Freshness.OLD, Freshness.TOO_OLD) else found
 
     def _taken(self, stage: Stage, source: Source) -> Mapping[str, Position]:
         """What intervals took before; of a source that is not incremental nobody minds the others'."""

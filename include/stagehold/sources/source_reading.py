@@ -136,9 +136,21 @@ class SourceFrames:
         self.reading.refuse_spoiled(self.stage, split.files)
         if split.condition is not None:
             return self._database(split)
+        self._refuse_other_columns()
         if not split.read:
             return self.spark.createDataFrame([], self._schema)
         return self._files(split.read)
+
+    def _refuse_other_columns(self) -> None:
+        """:raises SourceUnusable: a declared column is missing, or has another type."""
+        found = {field.name: field.dataType.simpleString() for field in self._schema.fields}
+        wrong = [
+            f"{name} is declared {form.type}, and is {found.get(name, 'not there')}"
+            for name, form in self._source.columns.items()
+            if found.get(name) != form.type
+        ]
+        if wrong:
+            raise SourceUnusable(self.stage, "; ".join(wrong), "Have it written as declared, or declare what is there")
 
     def _files(self, files: Sequence[SourceFile]) -> DataFrame:
         read = self._all_rows(files)

@@ -42,7 +42,8 @@ class StageForm(StageSettings):
     Example: `script: jobs/old_job.py, args: ["${source}", "${output}"]`"""
 
     source: SourceForm | None = None
-    """What a stage without inputs reads; see the fields of `source`.
+    """What a stage without inputs reads; see the fields of `source`. Or the name of a source that `include/sources`
+    declares, alone or as `use` beside fields that stand over its own.
     Example: `source: {kind: parquet, path: "${lake}/orders/*.parquet", splits: 16}`"""
 
     inputs: Mapping[str, InputForm] = Field(default_factory=dict)
@@ -142,6 +143,7 @@ def show(given: object) -> str:
 BARE_WORDS = {
     ("inputs",): "exchange",
     ("output", "columns"): "type",
+    ("source", "columns"): "type",
 }  # the field that a word in place of one stands for
 
 
@@ -214,7 +216,7 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
             form = InputForm
         case ("stages", _, "state", _):
             form = StateForm
-        case ("stages", _, "output", "columns", _):
+        case ("stages", _, "output" | "source", "columns", _):
             form = ColumnForm
         case ("stages", _, section):
             form = OF_A_STAGE[section]

@@ -15,16 +15,22 @@ from pydantic import TypeAdapter
 
 from stagehold.model.records import FailureClass
 from stagehold.spec.form import AS_THEY_STAND, BARE_WORDS, PipelineForm, StageForm
-from stagehold.spec.pipeline import InputForm
+from stagehold.spec.pipeline import InputForm, OutputForm
 from stagehold.spec.reference import OTHER_NAMES, SECTIONS, fields_of
 from stagehold.spec.settings.airflow_settings import Hook, NotifierDeclaration
 from stagehold.spec.settings.fields import SpecPart
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.restart import FailureDeclaration
+from stagehold.spec.settings.source import SourceForm
 
 FILE = Path(__file__).with_name("pipeline.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-OF_BARE_WORDS: Mapping[tuple[str, ...], type[SpecPart]] = {("inputs",): InputForm, ("output", "columns"): ColumnForm}
+OF_BARE_WORDS: Mapping[tuple[str, ...], tuple[type[SpecPart], type[SpecPart]]] = {
+    ("inputs",): (StageForm, InputForm),
+    ("output", "columns"): (OutputForm, ColumnForm),
+    ("source", "columns"): (SourceForm, ColumnForm),
+}  # with the form that has the mapping
+A_NAME = {"type": "string", "description": "A source that a file of include/sources declares, by the file's name."}
 VARIABLE = {"type": "string", "pattern": r"\$\{(vars|env)\.", "description": "A value of `vars` or `env`."}
 MADE_BY_PYDANTIC = ("default", "title")  # defaults stand in the text of a field, as a file writes them
 
@@ -40,6 +46,9 @@ def pipeline_schema() -> dict[str, Any]:
     for path, field in BARE_WORDS.items():
         _take_bare_words(parts, path, field)
     _take_lists(parts)
+    source = parts[StageForm.__name__]["properties"]["source"]
+    parts[StageForm.__name__]["properties"]["source"] = {**source, "anyOf": [*source["anyOf"], A_NAME]}
+    parts[SourceForm.__name__]["properties"]["use"] = A_NAME
     pipeline = _plain(parts.pop(PipelineForm.__name__))
     return {
         "$schema": DIALECT,
@@ -67,10 +76,9 @@ def _tell(form: type[SpecPart], part: dict[str, Any]) -> None:
 
 def _take_bare_words(parts: Mapping[str, Any], path: tuple[str, ...], field: str) -> None:
     """A word in place of a mapping stands for that one of its fields."""
-    form = OF_BARE_WORDS[path].__name__
-    holder = StageForm.__name__ if len(path) == 1 else "OutputForm"
-    named = parts[holder]["properties"][path[-1]]
-    word = {key: value for key, value in parts[form]["properties"][field].items() if key != "description"}
+    holder, form = OF_BARE_WORDS[path]
+    named = parts[holder.__name__]["properties"][path[-1]]
+    word = {key: value for key, value in parts[form.__name__]["properties"][field].items() if key != "description"}
     named["additionalProperties"] = {"anyOf": [named["additionalProperties"], word]}
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,22 @@ class Problem:
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says, before anything of it is believed.
-    A second value for the same key is a problem and is left out.
+    """What a file says, before anything of it is believed. A second value for the same key is a problem and is left
+    out. ``parts`` are what other files say at a field.
     """
 
     file: str
     data: Mapping[str, Any]
     lines: Mapping[FieldPath, int]
     problems: tuple[Problem, ...] = ()
+    parts: Mapping[FieldPath, Document] = field(default_factory=dict)
+
+    def said_by(self, path: FieldPath) -> tuple[Document, FieldPath]:
+        """The document that says a field, and what that calls it."""
+        for at, part in self.parts.items():
+            if path[: len(at)] == at and (path[len(at) :][:1] or ("",))[0] in ("", *part.data):
+                return part, path[len(at) :]
+        return self, path
 
     def line(self, path: FieldPath) -> int:
         """Line of ``path``, or of the nearest field around it that was written down."""

@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 from tests.run.small_project import SmallProject, values_of
 
-from stagehold.errors import InvalidInterval, SourceMissing, StageFailed
+from stagehold.errors import InvalidInterval, SourceMissing, SourceUnusable, StageFailed
 
 pytestmark = pytest.mark.spark
 JOBS = """
@@ -148,3 +148,21 @@ def test_a_backfill_whose_files_are_all_there_gives_each_day_its_own_and_a_late_
         days[3]: [30, 32],
         days[0]: [0, 2],
     }
+
+
+def test_columns_that_a_source_declares_and_its_age_are_looked_at_before_anything_is_computed(project, capsys):
+    write(project, "parquet", 0)
+    place = {"kind": "parquet", "path": "${lake}/events", "splits": 1}
+    columns = {"number": "bigint", "at": "timestamp", "day": "date"}
+    limits = {"freshness": {"warn_after": "1ms", "error_after": "1d"}}
+
+    def run(name: str, **fields: object) -> list[int]:
+        pipeline = project.pipeline(name, {"kept": {"source": {**place, **fields}}}, schedule="@daily")
+        return numbers(project.run(pipeline, name, str(day(0)))["kept"])
+
+    assert run("declared", columns=columns, **limits) == [0, 2]
+    assert "kept: its newest data came 1min ago, and warn_after is 1ms" in capsys.readouterr().out
+    with pytest.raises(SourceUnusable, match="number is declared int, and is bigint; more is declared date"):
+        run("other", columns={**columns, "number": "int", "more": "date"})
+    with pytest.raises(SourceUnusable, match="error_after is 1ms"):
+        run("old", freshness={"error_after": "1ms"})

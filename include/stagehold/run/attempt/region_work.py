@@ -280,6 +280,8 @@ class RegionWork:
             self.workplace.progress(f"{name}: {self.task.request.interval} reads {files_or_version}")
         for stage in map(self.task.pipeline.stage, self.task.region.stages):
             self._tell_taken_back(stage, self._sources.take_back(stage) if is_incremental(stage) else ())
+            if self.task.only is None and (old := self._sources.aged(stage)):
+                self.workplace.warn(self.task.request.run_id, "sources", stage.name, f"{stage.name}: {old}")
             position = self._sources.settle(stage, listing) if stage.source else None
             if position is not None:
                 self.workplace.progress(f"{stage.name}: {self.task.request.interval} reads {position}")

@@ -19,6 +19,7 @@ from stagehold.project_file import project_file, read_project_file
 from stagehold.settings import Settings
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import StageForm, read_form
+from stagehold.spec.loading.declared_sources import with_sources
 from stagehold.spec.loading.named_code import declared_failures, declared_notifiers
 from stagehold.spec.loading.pipeline_checks import check
 from stagehold.spec.loading.restart_checks import usual_restart
@@ -44,7 +45,8 @@ def load_pipeline(path: Path, *, project: Path, suites: Path) -> Pipeline:
 def build_pipeline(declaration: Mapping[str, Any], *, project: Path, suites: Path) -> Pipeline:
     """Make a pipeline in Python: ``declaration`` has the shape of the file, and passes the same checks."""
     said = read_project_file(project)
-    return _pipeline(resolved(plain_document(declaration, IN_PYTHON), said.vars, {}), project=project, suites=suites)
+    document = with_sources(plain_document(declaration, IN_PYTHON), project)
+    return _pipeline(resolved(document, said.vars, {}), project=project, suites=suites)
 
 
 def load_each_pipeline(settings: Settings) -> tuple[Pipeline | InvalidSpec, ...]:
@@ -159,14 +161,16 @@ def _load(path: Path, settings: Settings) -> Pipeline:
     project, suites, own = Path(settings.project), Path(settings.suites), _identity(path)
     whole = project_file(project)
     of_project, said = _identity(whole), read_project_file(project)
-    variables = resolved(read_document(path), said.vars, said.vars_of(settings.target))
+    written = with_sources(read_document(path), project)
+    variables = resolved(written, said.vars, said.vars_of(settings.target))
     document = variables.document
     pipeline = _pipeline(variables, project=project, suites=suites)
     if "restart" not in document.data:
         usual = usual_restart(settings.restart, pipeline.checkpoint)
         pipeline = pipeline.model_copy(update={"restart": usual})
     named = {file: _identity(file) for file in _named_files(document.data, project, suites)}
-    read = _ReadPipeline(pipeline, {path: own, whole: of_project, **named}, variables)
+    sources = {Path(part.file): _identity(Path(part.file)) for part in written.parts.values()}
+    read = _ReadPipeline(pipeline, {path: own, whole: of_project, **named, **sources}, variables)
     if read.is_settled:
         _READ.put(_place(path, settings), read)
     return pipeline
@@ -217,11 +221,13 @@ def _pipeline(variables: Resolved, *, project: Path, suites: Path) -> Pipeline:
     found = [*broken, *check(draft)]
     if not found:
         return _checked(draft, variables.values)
-    placed = {
-        SpecProblem(document.line(problem.path), ".".join(problem.path) or "file", problem.given, problem.allowed): None
-        for problem in found
-    }
-    raise InvalidSpec(document.file, sorted(placed, key=lambda problem: problem.line))
+    placed: dict[str, dict[SpecProblem, None]] = {}
+    for problem in found:
+        said, path = document.said_by(problem.path)
+        line, field = said.line(path), ".".join(path) or "file"
+        placed.setdefault(said.file, {})[SpecProblem(line, field, problem.given, problem.allowed)] = None
+    file, problems = min(placed.items(), key=lambda each: each[0] == document.file)  # that of a part comes first
+    raise InvalidSpec(file, sorted(problems, key=lambda problem: problem.line))
 
 
 def _checked(draft: Draft, variables: Mapping[str, Any]) -> Pipeline:

@@ -11,6 +11,7 @@ from stagehold.code.sql_slice import SliceUnfit, check_slice, with_interval
 from stagehold.model.keys.interval_text import FORMS, IntervalTimes, names_interval, of_interval
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
+from stagehold.spec.settings.output_columns import OUTPUT_TYPES
 from stagehold.spec.settings.source import (
     INFER,
     SPLITS_ALLOWED,
@@ -26,7 +27,8 @@ ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
 DDL_COLUMN = re.compile(r"\s*\w+\s*[\s:]\s*\w.*", re.DOTALL)
 SOME_INTERVAL = IntervalTimes("2026-11-20", datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
-FILES = ("path", "splits", "if_missing", "incremental", "on_change")
+OF_ALL = ("owner", "description")
+FILES = ("path", "splits", "if_missing", "incremental", "on_change", "columns", "freshness", *OF_ALL)
 FIELDS = {
     SourceKind.PARQUET: (*FILES, "where"),
     SourceKind.CSV: (*FILES, "schema", "header", "delimiter", "options"),
@@ -34,7 +36,7 @@ FIELDS = {
     SourceKind.DELTA: (*FILES, "where", "version", "from_version", "to_version"),
     SourceKind.JDBC: (
         *("url", "driver", "table", "query", "column", "lower", "upper", "splits"),
-        *("user_variable", "password_variable", "password_secret", "options", "reread"),
+        *("user_variable", "password_variable", "password_secret", "options", "reread", *OF_ALL),
     ),
 }
 # Options of Spark's readers that a field of ours stands for, or that would change which rows are read.
@@ -179,6 +181,10 @@ def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[
             )
     if not source.delimiter:
         yield Problem((*path, "delimiter"), show(source.delimiter), "one character or more")
+    for column, form in source.columns.items():
+        if form.type is None or not form.null:
+            given = "a column without `type`" if form.type is None else "null: false"
+            yield Problem((*path, "columns", column), given, f"a type; NULLs are for a gate: {OUTPUT_TYPES}")
     yield from _check_versions(source, path)
     yield from _check_where(source, path)
     yield from _check_intervals(source, path)

@@ -12,8 +12,9 @@ from pydantic_core import PydanticCustomError
 
 from stagehold.code.sql_slice import names_interval_edges, with_interval
 from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
-from stagehold.model.units import Size, read_size, write_size
+from stagehold.model.units import PositiveDuration, Size, read_size, write_size
 from stagehold.spec.settings.fields import Count, Options, SpecPart, Switch, written_name
+from stagehold.spec.settings.output_columns import ColumnForm
 
 INFER = "infer"  # in place of a schema: take the one that the first file seems to have
 
@@ -135,6 +136,16 @@ Incremental = Annotated[
 ]
 
 
+class FreshnessForm(SpecPart):
+    """How old what is read may be."""
+
+    warn_after: PositiveDuration | None = None
+    error_after: PositiveDuration | None = None
+
+    def __bool__(self) -> bool:
+        return self.warn_after is not None or self.error_after is not None
+
+
 class SourceSettings(SpecPart):
     """What a source says of itself besides its kind and splits, in the file as in the checked pipeline.
 
@@ -165,6 +176,24 @@ class SourceSettings(SpecPart):
     on_change: OnChange = OnChange.ERROR
     """What to do when something that was read before is not what it was: fail, or read on.
     Example: `incremental: true, on_change: ignore`"""
+
+    owner: str | None = None
+    """Who answers for what is read, shown by `stagehold source list`.
+    Example: `kind: parquet, path: "${lake}/orders/*.parquet", splits: 4, owner: shop-team`"""
+
+    description: str | None = None
+    """What is read, in words.
+    Example: `kind: parquet, path: "${lake}/orders/*.parquet", splits: 4, description: Orders of the shop`"""
+
+    columns: Mapping[str, ColumnForm] = Field(default_factory=dict)
+    """Columns that what is read has to have, with their types, as those of an output. Others may be there, too. Not for
+    `jdbc`.
+    Example: `kind: parquet, path: "${lake}/orders/*.parquet", splits: 4, columns: {id: bigint}`"""
+
+    freshness: FreshnessForm = FreshnessForm()
+    """How old the newest of all files, or the table's newest version, may be when a run reads: `warn_after` warns,
+    `error_after` refuses. Not for `jdbc`.
+    Example: `kind: delta, path: "${lake}/events", splits: 4, freshness: {warn_after: 26h, error_after: 50h}`"""
 
     header: Switch = False
     """Whether the first line of a `csv` file names the columns; they are compared with the schema.
