@@ -75,13 +75,15 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
     """The overview. Of pipelines whose runs the reader may not see, it shows only that they exist. For all pipelines
     only those facts are read that decide about their places; for those on the page, all facts.
     """
-    now, dags = datetime.now(UTC), dags_now([one.name for one in visible], session)
-    hidden = {one.name: (one.pipeline, dags.get(one.name, UNKNOWN_DAG)) for one in visible if not one.runs}
+    now, dags = datetime.now(UTC), dags_now([listed.name for listed in visible], session)
+    hidden = {
+        listed.name: (listed.pipeline, dags.get(listed.name, UNKNOWN_DAG)) for listed in visible if not listed.runs
+    }
     known = [
-        _of_ledger(some, dags, server_ledger(settings), session)
-        for settings, some in by_project(one for one in visible if one.runs).items()
+        _of_ledger(theirs, dags, server_ledger(settings), session)
+        for settings, theirs in by_project(listed for listed in visible if listed.runs).items()
     ]
-    briefs = [hidden_brief(*one) for one in hidden.values()]
+    briefs = [hidden_brief(*facts) for facts in hidden.values()]
     briefs += [_brief(facts, now, ledger) for ledger, each, _ in known for facts in each]
     kinds = {brief.name: {*brief.kinds} for brief in briefs}
     if wanted.kind is PipelineKind.STALE:
@@ -110,8 +112,8 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
 def by_project(visible: Iterable[VisiblePipeline]) -> Mapping[Settings, Sequence[VisiblePipeline]]:
     """Each project may have a ledger of its own."""
     found: defaultdict[Settings, list[VisiblePipeline]] = defaultdict(list)
-    for one in visible:
-        found[one.settings].append(one)
+    for listed in visible:
+        found[listed.settings].append(listed)
     return found
 
 
@@ -122,23 +124,23 @@ _KnownPipelines = tuple[Ledger, Sequence[PipelineFacts], Sequence[LeaseLine]]
 def _of_ledger(
     visible: Sequence[VisiblePipeline], dags: Mapping[str, DagNow], ledger: Ledger, session: Session
 ) -> _KnownPipelines:
-    names = [one.name for one in visible]
-    newest, leases = newest_intervals([one.pipeline for one in visible], ledger), leases_seen(names, ledger)
-    states = run_states({name: some.in_airflow for name, some in newest.items()}, session)
-    at_work = _by_pipeline(places_at_work([run for some in newest.values() for run in some.runs], leases))
+    names = [listed.name for listed in visible]
+    newest, leases = newest_intervals([listed.pipeline for listed in visible], ledger), leases_seen(names, ledger)
+    states = run_states({name: found.in_airflow for name, found in newest.items()}, session)
+    at_work = _by_pipeline(places_at_work([run for found in newest.values() for run in found.runs], leases))
     waived = _by_pipeline(ledger.waivers.waived_places(names, datetime.now(UTC)))
     facts = [
         PipelineFacts(
-            pipeline=one.pipeline,
-            dag=dags.get(one.name, UNKNOWN_DAG),
-            runs=newest[one.name].runs,
-            shown=newest[one.name].shown,
-            states=states[one.name],
-            at_work=at_work.get(one.name, frozenset()),
-            standings=newest[one.name].standings,
-            waived=waived.get(one.name, frozenset()),
+            pipeline=listed.pipeline,
+            dag=dags.get(listed.name, UNKNOWN_DAG),
+            runs=newest[listed.name].runs,
+            shown=newest[listed.name].shown,
+            states=states[listed.name],
+            at_work=at_work.get(listed.name, frozenset()),
+            standings=newest[listed.name].standings,
+            waived=waived.get(listed.name, frozenset()),
         )
-        for one in visible
+        for listed in visible
     ]
     return ledger, facts, [lease_line(lease) for lease in leases]
 
@@ -147,7 +149,7 @@ def _by_pipeline(places: Iterable[Place]) -> Mapping[str, frozenset[Place]]:
     found: defaultdict[str, set[Place]] = defaultdict(set)
     for place in places:
         found[place[0]].add(place)
-    return {pipeline: frozenset(some) for pipeline, some in found.items()}
+    return {pipeline: frozenset(own) for pipeline, own in found.items()}
 
 
 # A brief, with the objects that it follows from, which are kept as well, and with the other facts.
@@ -159,7 +161,7 @@ def _brief(facts: PipelineFacts, now: datetime, ledger: Ledger) -> PipelineBrief
     kept = _BRIEFS.get((ledger.name, facts.pipeline.name))
     same = (facts.pipeline, facts.shown, facts.states, facts.standings)
     equal = (facts.dag, is_late(facts.dag, now), facts.at_work, facts.waived)
-    if kept and kept[2] == equal and all(one is other for one, other in zip(kept[1], same, strict=True)):
+    if kept and kept[2] == equal and all(before is after for before, after in zip(kept[1], same, strict=True)):
         return kept[0]
     made = pipeline_brief(facts, now)
     _BRIEFS.put((ledger.name, facts.pipeline.name), (made, same, equal), own=made)
@@ -216,7 +218,7 @@ def _read_newest(
     pipelines: Sequence[Pipeline], runs: Mapping[str, Sequence[Run]], ledger: Ledger
 ) -> Mapping[str, NewestIntervals]:
     shown = {pipeline.name: shown_runs(runs[pipeline.name]) for pipeline in pipelines}
-    places = [(run.pipeline, run.interval) for some in shown.values() for run in some]
+    places = [(run.pipeline, run.interval) for newest in shown.values() for run in newest]
     by_place = kept_standings(ledger).of(places, {pipeline.name: pipeline for pipeline in pipelines})
     found: dict[str, NewestIntervals] = {}
     for pipeline in pipelines:
@@ -229,9 +231,9 @@ def _read_newest(
 
 def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, str]:
     """Why runs did not end well, by run. A run whose processes died has no reason on record, and is left out."""
-    ended = [run.run_id for one in facts for run in one.shown if run_word(run, one).ended_badly]
-    tries = [one for some in batched(ended) for one in ledger.intervals.last_tries(some)]
-    return {one.run_id: f"{one.region}: {one.failure}" for one in tries if one.failure}
+    ended = [run.run_id for known in facts for run in known.shown if run_word(run, known).ended_badly]
+    tries = [tried for run_ids in batched(ended) for tried in ledger.intervals.last_tries(run_ids)]
+    return {tried.run_id: f"{tried.region}: {tried.failure}" for tried in tries if tried.failure}
 
 
 MOST_LEASES = 200
@@ -276,7 +278,7 @@ def dags_now(dag_ids: Collection[str], session: Session) -> Mapping[str, DagNow]
 
 def _owners(owners: str | None) -> tuple[str, ...]:
     """Airflow keeps them in one text."""
-    return tuple(sorted(one.strip() for one in (owners or "").split(",") if one.strip()))
+    return tuple(sorted(owner.strip() for owner in (owners or "").split(",") if owner.strip()))
 
 
 # Airflow's states of a pipeline's runs, with the ids that were asked for, and the stamp of these runs at that moment.
@@ -291,7 +293,7 @@ def run_states(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapp
     """
     stamps = _stamps(asked, session)
     kept = {name: _STATES.get(name) for name in asked}
-    known = {name: one[1] for name, one in kept.items() if one and one[0] is asked[name] and one[2] == stamps[name]}
+    known = {name: of[1] for name, of in kept.items() if of and of[0] is asked[name] and of[2] == stamps[name]}
     missing = {name: ids for name, ids in asked.items() if name not in known}
     read = _read_states(missing, session)
     for name, states in read.items():
@@ -306,17 +308,17 @@ def _stamps(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping
     found: dict[str, set[tuple[object, ...]]] = {name: set() for name in asked}
     facts = select(DagRun.dag_id, DagRun.state, func.count(), func.max(DagRun.updated_at))
     of_dags = facts.where(DagRun.dag_id.in_(asked)).group_by(DagRun.dag_id, DagRun.state)
-    for number, some in enumerate(batched(sorted(set[str]().union(*asked.values())))):
-        for name, *facts_of_it in session.execute(of_dags.where(DagRun.run_id.in_(some))):
+    for number, run_ids in enumerate(batched(sorted(set[str]().union(*asked.values())))):
+        for name, *facts_of_it in session.execute(of_dags.where(DagRun.run_id.in_(run_ids))):
             found[name].add((number, *facts_of_it))
-    return {name: frozenset(some) for name, some in found.items()}
+    return {name: frozenset(facts_of) for name, facts_of in found.items()}
 
 
 def _read_states(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping[str, Mapping[str, str]]:
     found: dict[str, dict[str, str]] = {name: {} for name in asked}
     of_dags = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.dag_id.in_(asked))
-    for some in batched(sorted(set[str]().union(*asked.values()))):
-        for name, run_id, state in session.execute(of_dags.where(DagRun.run_id.in_(some))):
+    for run_ids in batched(sorted(set[str]().union(*asked.values()))):
+        for name, run_id, state in session.execute(of_dags.where(DagRun.run_id.in_(run_ids))):
             if run_id in asked[name]:
                 found[name][asked[name][run_id]] = str(state)
     return found
@@ -339,17 +341,17 @@ def _installed() -> Iterator[InstalledVersion]:
 
 def stale_overview(visible: Iterable[VisiblePipeline]) -> StaleOverview:
     """How stale each pipeline is. Pipelines whose runs the reader may not see are left out."""
-    lines = tuple(_line(one) for one in visible if one.runs)
+    lines = tuple(_line(listed) for listed in visible if listed.runs)
     return StaleOverview(planned=all(line.planned_at or line.problem for line in lines), pipelines=lines)
 
 
-def _line(one: VisiblePipeline) -> PipelineStaleness:
+def _line(listed: VisiblePipeline) -> PipelineStaleness:
     try:
-        found = staleness(one.pipeline, server_ledger(one.settings), one.settings, MOST_MARKS)
+        found = staleness(listed.pipeline, server_ledger(listed.settings), listed.settings, MOST_MARKS)
     except StageholdError as error:  # of this pipeline alone
-        return PipelineStaleness(name=one.name, planned_at=None, problem=str(error))
+        return PipelineStaleness(name=listed.name, planned_at=None, problem=str(error))
     return PipelineStaleness(
-        name=one.name,
+        name=listed.name,
         planned_at=found.planned_at,
         looked_at=len(found.looked_at),
         stale=len(found.stale),
