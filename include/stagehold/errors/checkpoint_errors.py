@@ -40,14 +40,15 @@ class NoSnapshot(CheckpointError, Terminal):
     def __init__(self, pipeline: str, interval: str, refused: Sequence[str], instead: str | None = None) -> None:
         self.pipeline, self.interval, self.refused = pipeline, interval, tuple(refused)
         lines = "".join(f"\n  {line}" for line in self.refused)
-        why = "it has no checkpoint or savepoint; `latest_or_none` does without"
+        why = "it has no checkpoint or savepoint."
         if instead:
             why = f"the pipeline says `restore: strict`, and others than the {instead} do not verify:{lines}"
         elif refused:
             why = f"none of its checkpoints and savepoints verifies:{lines}"
         super().__init__(
             f"No run of {pipeline} for {interval} can begin with the latest one, since {why}\nNothing was started. "
-            "Name one by its path, or leave --restore out: a run reuses what its interval has anyway."
+            "Name one by its path, or leave --restore out: a run reuses what its interval has anyway. With "
+            "`latest_or_none` a run begins so where there is none."
         )
 
 

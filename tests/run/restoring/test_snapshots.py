@@ -236,7 +236,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_done(nights):
     attempt = nights.begin(DAY, "sketches", "back", snapshot=manifest)
     attempt.go_to("its end", most=2000)
     assert isinstance(attempt.error, RestoreRefused)
-    assert re.search(r"sketches looks like drafts renamed.*put `uid: drafts` there", str(attempt.error))
+    assert re.search(r"sketches looks like drafts renamed.*put `was: drafts` there", str(attempt.error))
     assert nights.published(DAY) == before
 
 

@@ -95,7 +95,8 @@ def print_answer(opened: OpenedCheckpoint, rows: Rows, as_json: bool) -> None:
         print_document({"consumable": told, "at": opened.manifest.taken_at, **rows_document(rows)})
         return
     cells = [(stage.shape.name, *_share(stage)) for stage in stages]
-    print_table(f"Consumable at {moment(opened.manifest.taken_at)} UTC", ("stage", "partitions", "of", "rows"), cells)
+    typer.echo(f"Consumable at {moment(opened.manifest.taken_at)} UTC:")
+    print_table("", ("stage", "partitions", "of", "rows"), cells)
     print_rows(rows, "", as_json)
 
 
