@@ -2,10 +2,10 @@
 of backfills; what it adds to the note when the run ends, since tasks cannot write it; and that the run has failed,
 since tasks that were lost cannot record it.
 
-It runs inside the scheduler's loop: of Airflow's database it uses only the run that it is given and that run's
-backfill. For a run that starts and is not restored, it asks the ledger nothing; for a run that ends, only for its
-events, and for its state if it has failed. Which checkpoint a name stands for is left to the run's first task, since
-finding that reads the lake (`run/planning/candidates.py`). Airflow logs its errors and goes on;
+It runs inside the scheduler's loop: of Airflow's database it uses only the run that it is given, that run's backfill,
+and the assets of its tables. For a run that starts and is not restored, it asks the ledger nothing; for a run that
+ends, only for its events, and for its state if it has failed. Which checkpoint a name stands for is left to the run's
+first task, since finding that reads the lake (`run/planning/candidates.py`). Airflow logs its errors and goes on;
 `run/planning/restoring.py` says what tasks do then.
 """
 
@@ -23,6 +23,7 @@ from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, a
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.context.settled_wish import REMARKS, noted, settled_wish
 from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
+from stagehold.airflow.runs.table_assets import make_known, unknown_tables
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors.request_errors import InvalidInterval, InvalidParameter, UnknownName
 from stagehold.model.states import RunEvent
@@ -51,6 +52,7 @@ def note_start(dag_run: DagRun) -> None:
     if not _is_ours(dag_run):
         return
     remarks = _settle(dag_run)
+    _make_tables_known(dag_run)
     asked = _asked(dag_run)
     if asked is not None:
         settings = _settings(dag_run)
@@ -101,6 +103,17 @@ def _settle(dag_run: DagRun) -> Sequence[str]:
         dag_run.conf = conf
     _remark(dag_run, remarks)
     return remarks
+
+
+def _make_tables_known(dag_run: DagRun) -> None:
+    """Reads the pipeline only before its tables were ever published. `airflow dags test` has one run at a time."""
+    session, dag = object_session(dag_run), dag_run.dag
+    if session is None or dag is None:
+        return
+    unknown, task = unknown_tables(dag.tasks, session), _region_task(dag_run)
+    if unknown:
+        settings = _settings(dag_run)
+        make_known(unknown, find_pipeline(pipeline_named(task), settings), settings, session)
 
 
 def _remark(dag_run: DagRun, remarks: Sequence[str]) -> None:
