@@ -10,7 +10,7 @@ from stagehold.spec.outputs import (
     exchange_types,
     output_types,
 )
-from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, ReleasedBy, Stage
+from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, ReleasedBy, Stage, TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 PROMISES = [
@@ -83,9 +83,15 @@ def test_the_type_of_every_exchange(mode, graph, flowing):
     assert shown(exchange_types(exchanges(graph), mode)) == flowing
 
 
-def flowing_outputs(graph, mode, given=None, stored=()):
-    types = output_types(exchanges(graph), mode, given=given or {}, stored=stored)
-    return "".join(sorted(stage for stage, kind in types.items() if not kind.stored))
+def chosen_of(graph, mode, given=None, stored="", split=""):
+    return output_types(
+        exchanges(graph), mode, given=given or {}, stored=dict.fromkeys(stored, TypeReason.GATE), split=split
+    )
+
+
+def flowing_outputs(graph, mode, given=None, stored=""):
+    chosen = chosen_of(graph, mode, given, stored)
+    return "".join(sorted(stage for stage, (kind, _) in chosen.items() if not kind.stored))
 
 
 # Branches of two producers that cross: x and z flow to y, what x feeds through a stored output comes back to what z
@@ -96,7 +102,11 @@ OUTPUTS = [
     ("one type for all readers", BATCH, "a>b a*c", {}, "", ""),
     ("forward to all readers flows", BATCH, "a>b a>c", {}, "", "a"),
     ("a gate needs it stored", BATCH, "a>b b>c", {}, "a", "b"),
-    ("a shuffle is stored even where it might flow", FORCED, "a*b b>c", {}, "", "b"),
+    ("a shuffle flows where the mode says so", PIPELINED, "a*b b>c", {}, "", "ab"),
+    ("also when it is forced", FORCED, "a*b b>c", {}, "", "ab"),
+    ("and is stored in batch", BATCH, "a*b b>c", {}, "", "b"),
+    ("a branch of shuffles that is joined again is stored", PIPELINED, "a*b a*c b>d c>d", {}, "", "bc"),
+    ("so is one with a stored path", PIPELINED, "a>b a*c b>d c>d", {"b": OutputType.BLOCKING}, "", "c"),
     (
         "a given type stays",
         PIPELINED,
@@ -154,15 +164,51 @@ def edges_of(reads):
 
 
 @given(GRAPHS)
-def test_pipelined_and_batch_differ_only_in_shuffles_which_are_stored_in_any_case(reads):
-    pipelined, batch = (output_types(edges_of(reads), mode, given={}, stored=()) for mode in (PIPELINED, BATCH))
-    assert pipelined == batch
+def test_what_flows_in_batch_flows_pipelined_and_all_of_it_when_forced(reads):
+    edges = edges_of(reads)
+    flowing = [
+        {name for name, (kind, _) in output_types(edges, mode, given={}, stored={}).items() if not kind.stored}
+        for mode in (BATCH_FORCED, BATCH, PIPELINED, FORCED)
+    ]
+    assert flowing[0] == set()
+    assert flowing[3] == {edge.producer for edge in edges}
+    assert flowing[1] <= flowing[3]
+    assert flowing[2] <= flowing[3]
+
+
+B, BOUNDED = OutputType.BLOCKING, OutputType.PIPELINED_BOUNDED
+REASONS = [
+    # mode, exchanges, given, split -> type and reason of a
+    (PIPELINED, "a*b", {}, "", (OutputType.PIPELINED, TypeReason.MODE)),
+    (PIPELINED, "a*b a*c", {}, "", (BOUNDED, TypeReason.MODE)),
+    (PIPELINED, "a>b a>c", {}, "", (OutputType.PIPELINED, TypeReason.MODE)),
+    (PIPELINED, "a>b a>c b>d c>d", {}, "", (B, TypeReason.JOINED_AGAIN)),
+    (BATCH, "a>b a>c b>d c>d", {}, "", (B, TypeReason.JOINED_AGAIN)),
+    (BATCH, "a*b", {}, "", (B, TypeReason.MODE)),
+    (BATCH_FORCED, "a>b", {}, "", (B, TypeReason.MODE)),
+    (PIPELINED, "a*b", {"a": B}, "", (B, TypeReason.DECLARED)),
+    (FORCED, "a>b a*c", {"a": B}, "", (B, TypeReason.DECLARED)),
+    (PIPELINED, "a*b", {}, "a", (B, TypeReason.TASKS)),
+    (FORCED, "a*b b>c", {}, "c", (B, TypeReason.TASKS)),
+    (PIPELINED, "a>b", {}, "a", (OutputType.PIPELINED, TypeReason.MODE)),
+    (PIPELINED, "a*b x>y", {}, "y", (OutputType.PIPELINED, TypeReason.MODE)),
+    (PIPELINED, "a>u a>y z>y z>w v>w u>v", {"u": B}, "", (B, TypeReason.DEADLOCK)),
+]
+
+
+@pytest.mark.parametrize(("mode", "graph", "given", "split", "chosen"), REASONS)
+def test_the_reason_of_a_type(mode, graph, given, split, chosen):
+    assert chosen_of(graph, mode, given, split=split)["a"] == chosen
+
+
+def test_what_has_to_be_stored_is_with_the_reason_that_is_given():
+    assert chosen_of("a*b", PIPELINED, stored="a")["a"] == (B, TypeReason.GATE)
 
 
 @given(GRAPHS, st.sampled_from([PIPELINED, BATCH, BATCH_FORCED]), st.sets(st.sampled_from("abcdef")))
 def test_what_the_safe_modes_choose_never_makes_regions_wait_for_each_other(reads, mode, blocking):
     edges = edges_of(reads)
-    types = output_types(edges, mode, given=dict.fromkeys(blocking, OutputType.BLOCKING), stored=())
+    types = output_types(edges, mode, given=dict.fromkeys(blocking, OutputType.BLOCKING), stored={}, split="")
     stages = tuple(
         Stage(
             name=name,
@@ -170,7 +216,7 @@ def test_what_the_safe_modes_choose_never_makes_regions_wait_for_each_other(read
             partitions=1,
             max_parallelism=128,
             inputs=tuple(Input(stage=edge.producer, exchange=edge.exchange) for edge in edges if edge.reader == name),
-            output=Output(type=types.get(name, OutputType.BLOCKING)),
+            output=Output(type=types.get(name, (OutputType.BLOCKING, TypeReason.UNREAD))[0]),
         )
         for name in NAMES
     )

@@ -142,7 +142,9 @@ class StrayKey(StageError, Terminal):
 
 
 class NotDeterministic(StageError, Terminal):
-    """A stage does what may give other data in the next run, while its spec says `determinism: error`."""
+    """A stage does what may give other data in the next run, while its spec says `determinism: error`, or while rows
+    could get lost by it.
+    """
 
     def __init__(self, stage: str, findings: Sequence[str]) -> None:
         self.stage, self.findings = stage, tuple(findings)

@@ -4,7 +4,7 @@ from the shape of its graph, also while it is still being checked: order, cycles
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -13,8 +13,8 @@ from typing import Any
 
 from stagehold.model.units import AUTO
 from stagehold.spec.form import PipelineForm, StageForm
-from stagehold.spec.outputs import StageExchange, output_types
-from stagehold.spec.pipeline import Exchange, InputForm, OutputType
+from stagehold.spec.outputs import Chosen, StageExchange, output_types
+from stagehold.spec.pipeline import Exchange, InputForm, OutputType, TypeReason
 from stagehold.spec.yaml import FieldPath
 
 
@@ -67,9 +67,13 @@ class Draft:
         return auto_stages(self.order, self.stages)
 
     @cached_property
-    def types(self) -> Mapping[str, OutputType]:
-        """The type of every output, given or chosen."""
+    def chosen(self) -> Mapping[str, Chosen]:
+        """The type of every output, given or chosen, and why it has that."""
         return chosen_types(self.form)
+
+    @cached_property
+    def types(self) -> Mapping[str, OutputType]:
+        return {name: kind for name, (kind, _) in self.chosen.items()}
 
     def is_broken(self, *path: str) -> bool:
         """Whether ``path`` or something around it could not be read."""
@@ -150,7 +154,7 @@ def auto_stages(order: Iterable[str], stages: Mapping[str, StageForm]) -> dict[s
     return roots
 
 
-def chosen_types(form: PipelineForm) -> Mapping[str, OutputType]:
+def chosen_types(form: PipelineForm) -> Mapping[str, Chosen]:
     """The type of every stage's output; one that nobody reads is stored."""
     exchanges = [
         StageExchange(producer, reader, edge.exchange)
@@ -158,13 +162,28 @@ def chosen_types(form: PipelineForm) -> Mapping[str, OutputType]:
         for producer, edge in stage.inputs.items()
     ]
     given = {name: stage.output.type for name, stage in form.stages.items() if "type" in stage.output.model_fields_set}
-    stored = [
-        name
-        for name, stage in form.stages.items()
-        if stage.gate is not None or stage.state or stage.output.columns or stage.script
-    ]
-    read = output_types(exchanges, form.execution_mode, given=given, stored=stored)
-    return {name: read.get(name, OutputType.BLOCKING) for name in form.stages}
+    stored = dict(_to_be_stored(form))
+    split = [name for name, stage in form.stages.items() if stage.max_parallel_tasks > 1 or stage.co_location]
+    read = output_types(exchanges, form.execution_mode, given=given, stored=stored, split=split)
+    return {name: read.get(name, (OutputType.BLOCKING, TypeReason.UNREAD)) for name in form.stages}
+
+
+def _to_be_stored(form: PipelineForm) -> Iterator[tuple[str, TypeReason]]:
+    """Outputs that no mode may let flow."""
+    for reader in form.stages.values():
+        if reader.partitions == AUTO:
+            yield from (
+                (name, TypeReason.AUTO) for name, edge in reader.inputs.items() if edge.exchange is Exchange.KEYED
+            )
+    for name, stage in form.stages.items():
+        for needed, why in (
+            (stage.gate, TypeReason.GATE),
+            (stage.state, TypeReason.STATE),
+            (stage.output.columns, TypeReason.COLUMNS),
+            (stage.script, TypeReason.SCRIPT),
+        ):
+            if needed:
+                yield name, why
 
 
 def key_of(stage: StageForm) -> tuple[str, ...]:

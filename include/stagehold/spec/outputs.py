@@ -15,6 +15,10 @@ The type of an output that names none follows from the execution mode:
     batch                          pipelined  blocking   blocking
     batch_forced                   blocking   blocking   blocking
 
+A shuffle is an exchange by key, to one partition (gather) or to all (broadcast). If it flows, each partition of the
+reader needs all of the producer, so the reader is one wave. If several stages read a producer of which a shuffle flows,
+it is `pipelined_bounded`: computed once for all of them.
+
 What `pipelined_with_batch_fallback` lets flow has a stored form, too; the type stays what it is in that (see
 `plan.restart.after_failure`).
 
@@ -28,7 +32,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagehold.model.graph import UnionFind, strong_components
-from stagehold.spec.pipeline import Exchange, OutputType
+from stagehold.spec.pipeline import Exchange, OutputType, TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 
@@ -59,26 +63,67 @@ def exchange_types(exchanges: Sequence[StageExchange], mode: ExecutionMode) -> M
     return {exchange: of_branch if exchange in joined_again else kind for exchange, kind in by_exchange.items()}
 
 
-def output_types(
-    exchanges: Sequence[StageExchange], mode: ExecutionMode, *, given: Mapping[str, OutputType], stored: Collection[str]
-) -> Mapping[str, OutputType]:
-    """The type of every output: a stage that nobody reads is in no exchange, so not named here unless it is ``given``.
+Chosen = tuple[OutputType, TypeReason]
 
-    An output has one type for all its readers, so it flows only if each of its exchanges may. A shuffle is stored
-    whatever its mode: one attempt computes index i of all fused stages, and nobody holds the rest of the input at that
-    moment.
+
+def output_types(
+    exchanges: Sequence[StageExchange],
+    mode: ExecutionMode,
+    *,
+    given: Mapping[str, OutputType],
+    stored: Mapping[str, TypeReason],
+    split: Collection[str] = (),
+) -> Mapping[str, Chosen]:
+    """The type of every output, and why it has that: a stage that nobody reads is in no exchange, so not named here
+    unless it is ``given``. An output has one type for all its readers, so it flows only if each of its exchanges may.
 
     :param given: types that the pipeline names; they stay as they are.
-    :param stored: outputs that must be stored, because a gate judges them.
+    :param stored: outputs that must be stored, with the reason.
+    :param split: stages whose partitions several tasks have, of which none has all that a shuffle needs.
     """
-    chosen = {exchange.producer: _FLOWS for exchange in exchanges}
+    chosen: dict[str, Chosen] = {exchange.producer: (_FLOWS, TypeReason.MODE) for exchange in exchanges}
+    joined_again = _joined_again(exchanges)
     for exchange, kind in exchange_types(exchanges, mode).items():
-        if kind is _STAYS or exchange.exchange is not Exchange.FORWARD or exchange.producer in stored:
-            chosen[exchange.producer] = _STAYS
-    types = {**chosen, **given}
+        if exchange.producer in stored:
+            chosen[exchange.producer] = _STAYS, stored[exchange.producer]
+        elif kind is _STAYS:
+            alone = _CHOICES[mode][0 if exchange.exchange is Exchange.FORWARD else 1]
+            branch = alone is _FLOWS and exchange in joined_again
+            chosen[exchange.producer] = _STAYS, TypeReason.JOINED_AGAIN if branch else TypeReason.MODE
+    chosen |= {name: (kind, TypeReason.DECLARED) for name, kind in given.items()}
+    chosen |= dict.fromkeys(_shuffled_between_tasks(exchanges, chosen, split), (_STAYS, TypeReason.TASKS))
     if mode is not ExecutionMode.PIPELINED_FORCED:
-        types |= dict.fromkeys(_deadlocks(exchanges, types, given), _STAYS)
-    return types
+        chosen |= dict.fromkeys(_deadlocks(exchanges, _types(chosen), given), (_STAYS, TypeReason.DEADLOCK))
+    return chosen | dict.fromkeys(_read_again(exchanges, chosen), (OutputType.PIPELINED_BOUNDED, TypeReason.MODE))
+
+
+def _types(chosen: Mapping[str, Chosen]) -> Mapping[str, OutputType]:
+    return {name: kind for name, (kind, _) in chosen.items()}
+
+
+def _shuffled_between_tasks(
+    exchanges: Sequence[StageExchange], chosen: Mapping[str, Chosen], split: Collection[str]
+) -> Iterator[str]:
+    """Outputs that the mode would have shuffled in a region which several tasks share."""
+    names = list(dict.fromkeys(name for exchange in exchanges for name in (exchange.producer, exchange.reader)))
+    position = {name: index for index, name in enumerate(names)}
+    regions = UnionFind(len(names))
+    for exchange in exchanges:
+        if not chosen[exchange.producer][0].stored:
+            regions.join((position[exchange.producer], position[exchange.reader]))
+    shared = {regions.find(position[name]) for name in split if name in position}
+    for exchange in exchanges:
+        flows = chosen[exchange.producer] == (_FLOWS, TypeReason.MODE) and exchange.exchange is not Exchange.FORWARD
+        if flows and regions.find(position[exchange.producer]) in shared:
+            yield exchange.producer
+
+
+def _read_again(exchanges: Sequence[StageExchange], chosen: Mapping[str, Chosen]) -> Iterator[str]:
+    """Outputs of which a shuffle flows, and that more than one stage reads."""
+    for name, choice in chosen.items():
+        read = [exchange.exchange for exchange in exchanges if exchange.producer == name]
+        if choice == (_FLOWS, TypeReason.MODE) and len(read) > 1 and {*read} != {Exchange.FORWARD}:
+            yield name
 
 
 def _joined_again(exchanges: Sequence[StageExchange]) -> set[StageExchange]:

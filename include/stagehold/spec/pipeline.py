@@ -75,6 +75,22 @@ class OutputType(StrEnum):
         return ReleasedBy.SCHEDULER if self.stored else ReleasedBy.PRODUCER
 
 
+class TypeReason(StrEnum):
+    """Why an output is stored, or computed along with its readers."""
+
+    DECLARED = "declared"
+    MODE = "mode"  # the execution mode chooses it
+    UNREAD = "unread"
+    GATE = "gate"
+    STATE = "state"
+    COLUMNS = "columns"
+    SCRIPT = "script"
+    AUTO = "auto"  # its bytes settle how many partitions a reader has
+    TASKS = "tasks"  # several tasks share its region, and none of them has all that a shuffle needs
+    JOINED_AGAIN = "joined_again"  # its branches meet again, which could deadlock
+    DEADLOCK = "deadlock"  # its region would wait for itself
+
+
 class CommitterKind(StrEnum):
     """Who makes an output's commits: delta-rs, of files that Spark staged, or delta-spark, which writes rows again."""
 
@@ -166,11 +182,12 @@ class Fallback:
 class Output(OutputForm):
     """``falls_back`` says that its type was chosen by a mode which has it stored after certain failures, ``fallback``
     that there was one in the interval. It is then in its stored form, and still of its type: see
-    `plan.restart.after_failure`.
+    `plan.restart.after_failure`. ``why`` says why it has its type.
     """
 
     model_config = ConfigDict(validate_by_name=True)  # as manifests have it
 
+    why: TypeReason = TypeReason.DECLARED
     falls_back: bool = False
     fallback: Fallback | None = None
 

@@ -5,7 +5,14 @@ from tests.plan.resume.situations import forward, gather, source, stage
 from tests.plan.split.test_partition_counts import keyed
 
 from stagehold.errors import RegionCycle
-from stagehold.plan.split.regions import Region, is_divisible, sources_within, stage_regions, stored_with
+from stagehold.plan.split.regions import (
+    Region,
+    is_divisible,
+    scattered_into,
+    sources_within,
+    stage_regions,
+    stored_with,
+)
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 
 
@@ -105,3 +112,30 @@ def test_the_rows_of_a_source_are_stored_by_whoever_is_fused_with_it_first() -> 
         ["raw"], ["codes"], ["raw"], ["raw"], [],
     ]  # fmt: skip
     assert [[source.name for source in stored_with(each, built)] for each in stages[:2]] == [["last"], ["codes"]]
+
+
+def scattered(*edges: tuple[str, Exchange, str], partitions: int = 4, stored: str = "") -> set[str]:
+    """What is scattered into the stage "z", of stages in the order in which the edges name them."""
+    names = list(dict.fromkeys(name for producer, _, reader in edges for name in (producer, reader)))
+    stages = tuple(
+        Stage(
+            name=name,
+            job="j:f",
+            partitions=partitions,
+            max_parallelism=128,
+            inputs=tuple(Input(stage=one, exchange=exchange) for one, exchange, reader in edges if reader == name),
+            output=STORED if name in (*stored, "z") else FLOWS,
+        )
+        for name in names
+    )
+    return set(scattered_into(stages[-1], Pipeline(name="p", file="p.yaml", stages=stages)))
+
+
+def test_rows_are_scattered_that_flow_to_several_partitions_through_a_shuffle_at_any_place() -> None:
+    to, by = Exchange.FORWARD, Exchange.KEYED
+    assert scattered(("a", to, "b"), ("b", by, "z")) == {"a", "b"}
+    assert scattered(("a", by, "b"), ("b", to, "z")) == {"a"}
+    assert scattered(("a", Exchange.GATHER, "b"), ("b", Exchange.BROADCAST, "z")) == {"a", "b"}
+    assert scattered(("a", to, "b"), ("b", to, "z")) == set()
+    assert scattered(("a", by, "b"), ("b", by, "z"), stored="a") == {"b"}
+    assert scattered(("a", by, "z"), partitions=1) == set()

@@ -34,7 +34,7 @@ stages:
     job: fallen_jobs:ids
     source: {{kind: csv, path: "${{lake}}/raw/ids", splits: {PARTS}, incremental: true, schema: "id int"}}
   costly: {{job: "fallen_jobs:costly", inputs: {{ids: forward}}}}
-  last: {{job: "fallen_jobs:last", inputs: {{costly: forward}}}}
+  last: {{job: "fallen_jobs:last", inputs: {{costly: forward}}, output: {{type: blocking}}}}
   total:
     job: fallen_jobs:total
     inputs: {{last: gather}}

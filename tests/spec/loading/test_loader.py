@@ -197,14 +197,15 @@ def test_a_pipeline_made_in_python_passes_the_same_checks(project: Project) -> N
         build_pipeline(small(second={"gate": "none"}), project=project.root, suites=project.suites)
 
 
-def test_the_pipelined_modes_stream_only_what_flows_one_to_one(project: Project) -> None:
+def test_the_pipelined_modes_stream_what_flows_one_to_one_and_what_is_read_whole(project: Project) -> None:
     def first_output(mode: str = "pipelined", **changes: dict[str, Any]) -> OutputType:
         declaration = small(**changes) | {"execution_mode": mode}
         return build_pipeline(declaration, project=project.root, suites=project.suites).stage("first").output.type
 
     assert first_output() is OutputType.PIPELINED
     assert first_output(first={"gate": "joined"}) is OutputType.BLOCKING
-    assert first_output(second={"inputs": {"first": "broadcast"}}) is OutputType.BLOCKING
+    assert first_output(second={"inputs": {"first": "broadcast"}}) is OutputType.PIPELINED
+    assert first_output("batch", second={"inputs": {"first": "broadcast"}}) is OutputType.BLOCKING
     assert first_output("batch_forced") is OutputType.BLOCKING
 
 
@@ -216,7 +217,8 @@ def test_only_what_its_mode_lets_flow_falls_back_to_a_table(project: Project) ->
     chosen, given = first_output(), first_output(first={"output": {"type": "pipelined"}})
     assert (chosen.type, chosen.falls_back, chosen.stored, chosen.may_have_table) == ("pipelined", True, False, True)
     assert (given.type, given.falls_back, given.stored, given.may_have_table) == ("pipelined", False, False, False)
-    assert not first_output(second={"inputs": {"first": "broadcast"}}).falls_back
+    assert first_output(second={"inputs": {"first": "broadcast"}}).falls_back
+    assert not first_output(first={"gate": "joined"}).falls_back
     with pytest.raises(InvalidSpec, match="falls_back"):
         first_output(first={"output": {"falls_back": True}})
 

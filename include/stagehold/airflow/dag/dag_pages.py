@@ -16,6 +16,7 @@ from airflow.sdk import DAG
 
 from stagehold.code.project import functions, load_module
 from stagehold.code.sql_job import shown_job, text_in
+from stagehold.plan.split.exchange_forms import forms_into
 from stagehold.plan.split.partition_counts import with_counts
 from stagehold.plan.split.regions import Region
 from stagehold.settings import Settings
@@ -106,6 +107,7 @@ def _stage_text(stage: Stage, pipeline: Pipeline, project: Path, undecided: Coll
 def _facts(stage: Stage, pipeline: Pipeline, undecided: Collection[str]) -> Iterator[str]:
     yield f"* job: `{shown_job(stage.job)}`. {_code_link(pipeline)}"
     yield f"* reads: {_reads(stage)}"
+    yield from (f"    * {form}" for form in forms_into(stage, pipeline))
     yield f"* output: {stage.output.table or stage.output.type}, {_partitions(stage, undecided)} partitions"
     for name, column in stage.output.columns.items():
         yield f"    * `{name}` {column}{f': {column.description}' if column.description else ''}"

@@ -75,8 +75,9 @@ class Pace(ResponseModel):
 
 class StageRow(ResponseModel):
     """One stage. ``stored`` is False for outputs that are computed along, which have no partitions to look at.
-    ``partitions`` are all but the unneeded ones. There are ``cells`` or, for many partitions, a ``strip``. ``counters``
-    are those of its author, added over the partitions that are on record.
+    ``partitions`` are all but the unneeded ones. There are ``cells`` or, for many partitions, a ``strip``. ``reads``
+    says of each input whether it is stored or computed along, why, and what a kill costs. ``counters`` are those of its
+    author, added over the partitions that are on record.
     """
 
     name: str
@@ -85,6 +86,7 @@ class StageRow(ResponseModel):
     gate: str | None
     table: str | None
     stored: bool
+    reads: tuple[str, ...]
     task_state: str | None
     consumable: int
     partitions: int

@@ -14,6 +14,7 @@ from stagehold.model.standing import CellState, PartitionState, counted_in_all
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.resume.plan_summary import explain
 from stagehold.plan.resume.waiving import is_waived
+from stagehold.plan.split.exchange_forms import forms_into
 from stagehold.plan.split.shares import share_of
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.attempt.restored_data import WAVE as WAVE_OF_PUTTING
@@ -46,6 +47,7 @@ def _shown(stage: Stage, facts: RunFacts) -> tuple[StageRow, tuple[PartitionCell
         gate=stage.gate,
         table=stage.output.table,
         stored=stage.name not in facts.plan.unstored,
+        reads=tuple(map(str, forms_into(stage, facts.dag_run.request.pipeline))),
         task_state=_task_state([task.state for task in facts.dag_run.tasks if task.region == region]),
         consumable=sum(count for state, count in counts.items() if state.readable),
         partitions=len(cells) - counts[CellState.UNNEEDED],

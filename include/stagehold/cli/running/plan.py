@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stagehold.plan.resume.situation import Situation
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.snapshots import BeginsWith
+    from stagehold.spec.pipeline import Pipeline
 
 RunId = Annotated[
     str,
@@ -105,7 +106,17 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         told: dict[str, Any] = {"columns": [asdict(change) for change in changed]} if changed else {}
         sources = [dict(zip(("stage", "reads", "since"), each, strict=True)) for each in read]
         _print_json(
-            request, found, preview, left, remark, {"target": settings.target or None, "sources": sources, **told}
+            request,
+            found,
+            preview,
+            left,
+            remark,
+            {
+                "target": settings.target or None,
+                "sources": sources,
+                "exchanges": _exchange_documents(request.pipeline),
+                **told,
+            },
         )
     else:
         if preview:
@@ -113,6 +124,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         if remark:
             typer.echo(remark)
         print_table("sources", SOURCES, ((stage, reads, since or "") for stage, reads, since in read))
+        _print_exchanges(request.pipeline)
         if changed:
             print_table("columns of published tables that change", COLUMNS, map(column_cells, changed))
         tell_target(settings)
@@ -128,6 +140,34 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
 
 
 SOURCES = ("stage", "reads", "since the run has seen it")
+EXCHANGES = ("from", "to", "exchange", "form", "why", "a kill costs")
+
+
+def _print_exchanges(pipeline: Pipeline) -> None:
+    from stagehold.plan.split.exchange_forms import exchange_forms
+
+    rows = [
+        (form.producer, form.reader, form.exchange.value, form.form, form.reason, form.cost_of_kill)
+        for form in exchange_forms(pipeline)
+    ]
+    if rows:
+        print_table("exchanges", EXCHANGES, rows)
+
+
+def _exchange_documents(pipeline: Pipeline) -> list[dict[str, Any]]:
+    from stagehold.plan.split.exchange_forms import exchange_forms
+
+    return [
+        {
+            "from": form.producer,
+            "to": form.reader,
+            "exchange": form.exchange,
+            "type": form.type,
+            "why": form.why,
+            "a_kill_costs": form.cost_of_kill,
+        }
+        for form in exchange_forms(pipeline)
+    ]
 
 
 def _print_json(

@@ -6,7 +6,7 @@ stages; a blocking output inside a region changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from stagehold.errors import RegionCycle
@@ -66,6 +66,23 @@ def is_divisible(stage: Stage, pipeline: Pipeline) -> bool:
         if not pipeline.stage(edge.stage).output.stored
     ]
     return all(exchange is Exchange.FORWARD and is_divisible(producer, pipeline) for producer, exchange in along)
+
+
+def scattered_into(stage: Stage, pipeline: Pipeline) -> frozenset[str]:
+    """Stages that are computed along with a stage, and whose rows go to several of its partitions: if they come out
+    different when some of these are computed again, rows could be lost or there twice.
+    """
+    return frozenset(_scattered(stage, pipeline)) if stage.partitions > 1 else frozenset()
+
+
+def _scattered(stage: Stage, pipeline: Pipeline, *, by_now: bool = False) -> Iterator[str]:
+    for edge in stage.inputs:
+        producer = pipeline.stage(edge.stage)
+        if not producer.output.stored:
+            scattered = by_now or edge.exchange is not Exchange.FORWARD
+            if scattered:
+                yield producer.name
+            yield from _scattered(producer, pipeline, by_now=scattered)
 
 
 def _exchanges(pipeline: Pipeline) -> tuple[tuple[int, int], ...]:

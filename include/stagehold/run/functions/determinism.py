@@ -24,6 +24,7 @@ from stagehold.plan.determinism.operations import (
     findings,
     uses_in_sql,
 )
+from stagehold.plan.split.regions import scattered_into
 from stagehold.run.equipment.workplace import Frames
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.spark.connect import ROW_BY_ROW, expression_type, is_expression, parts_of, plan_ids, plan_message
@@ -42,7 +43,7 @@ def inspect(
     frames: Frames, stage: Stage, reading: Reading, partition: int, schema: StructType
 ) -> tuple[tuple[str, bool], ...]:
     """The findings in ``stage``, which ``frames`` has checked, and in the stages whose output flows into it, in words.
-    Each is refused, or only reported, as the spec of its stage says.
+    Each is refused or only reported: as the spec of its stage says, or since rows could get lost.
 
     ``schema`` is that of the output: if no column is floating-point, the order in which such numbers were added does
     not matter.
@@ -51,12 +52,26 @@ def inspect(
     if policy_of[stage.name] is DeterminismPolicy.OFF:
         return ()
     floating = any(_has_floating(field.dataType) for field in schema.fields)
+    scattered = scattered_into(stage, reading.pipeline)
     return tuple(
-        (f"{finding} (stage {name})", policy_of[name] is DeterminismPolicy.ERROR and finding.certain)
+        _told(name, finding, policy_of[name], stage.name if name in scattered else None)
         for name, calls in frames.call_again(stage, partition).items()
         if policy_of[name] is not DeterminismPolicy.OFF
         for finding in _found(reading, name, calls, floating=floating)
     )
+
+
+def _told(name: str, finding: Finding, policy: DeterminismPolicy | None, scattered_to: str | None) -> tuple[str, bool]:
+    """The finding in words, and whether it is refused: as the stage's spec says, or since rows could get lost.
+
+    :param scattered_to: the stage whose partitions share the rows, if they are computed along with it.
+    """
+    text = f"{finding} (stage {name})"
+    moves_rows = finding.kind is not Kind.FLOATING  # an order of additions moves none to another partition
+    if not (finding.certain and moves_rows and scattered_to and policy is None):
+        return text, finding.certain and policy is DeterminismPolicy.ERROR
+    shared = f"Partitions of {scattered_to} share its rows, which are computed along and not stored"
+    return f"{text}. {shared}: say `output: {{type: blocking}}` for {name}, or `determinism: warn`", True
 
 
 def _found(reading: Reading, name: str, calls: Sequence[StageCall], *, floating: bool) -> Iterator[Finding]:

@@ -24,7 +24,8 @@ from stagehold.spec.loading.named_code import declared_failures, declared_notifi
 from stagehold.spec.loading.pipeline_checks import check
 from stagehold.spec.loading.restart_checks import usual_restart
 from stagehold.spec.loading.variables import Resolved, resolved
-from stagehold.spec.pipeline import Input, Output, OutputForm, OutputType, Pipeline, Stage, StageSettings
+from stagehold.spec.outputs import Chosen
+from stagehold.spec.pipeline import Input, Output, OutputForm, Pipeline, Stage, StageSettings, TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode, RunSettings
 from stagehold.spec.settings.source import Source
 from stagehold.spec.suites import suite_files
@@ -267,7 +268,7 @@ def _stage(name: str, draft: Draft) -> Stage:
             or default_max_parallelism(partitions or 1),
             "max_parallelism_declared": stage.max_parallelism is not None,
             "key": key_of(stage),
-            "output": _output(stage.output, draft.types[name], draft.form.execution_mode),
+            "output": _output(stage.output, draft.chosen[name], draft.form.execution_mode),
         }
     )
 
@@ -278,7 +279,8 @@ def _job(stage: StageForm, name: str, draft: Draft) -> str:
     return stage.job or job_of(stage.sql or "", name, draft.file_of_project or "")
 
 
-def _output(form: OutputForm, kind: OutputType, mode: ExecutionMode) -> Output:
+def _output(form: OutputForm, chosen: Chosen, mode: ExecutionMode) -> Output:
+    kind, why = chosen
     written = {field: getattr(form, field) for field in OutputForm.model_fields}
-    chosen = "type" not in form.model_fields_set and mode is ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK
-    return Output.model_validate({**written, "type": kind, "falls_back": chosen and not kind.stored})
+    falls_back = why is TypeReason.MODE and mode is ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK and not kind.stored
+    return Output.model_validate({**written, "type": kind, "why": why, "falls_back": falls_back})

@@ -221,11 +221,12 @@ class RunSettings(SpecPart):
     Example: `schedule_mode: eager`"""
 
     execution_mode: ExecutionMode = ExecutionMode.BATCH
-    """Chooses the type of every output that names none. `batch` stores what is read by key or whole, and where
-    branches part that are joined again, and fuses all other `forward` stages; so does `pipelined`, since only
-    `forward` stages can be fused. `pipelined_with_batch_fallback` fuses likewise; once an attempt that computed several
-    stages at once fails for want of memory, disk or time, or with Spark, the next ones for that interval store each.
-    `pipelined_forced` fuses such branches, too; `batch_forced` stores everything.
+    """Chooses the type of every output that names none. `batch` computes `forward` stages along with their readers,
+    and stores what is read by key or whole, and where branches part that are joined again. `pipelined` computes what is
+    read by key or whole along, too: its reader is then one wave. `pipelined_with_batch_fallback` does so until an
+    attempt that computed several stages at once fails for want of memory, disk or time, or with Spark; the next ones
+    for that interval store each. `pipelined_forced` stores no branches either; `batch_forced` stores everything.
+    `stagehold plan` says what becomes of each exchange, why, and what a kill costs.
     Example: `execution_mode: batch_forced`"""
 
     wave: DurationOrAuto = timedelta(seconds=30)

@@ -132,7 +132,7 @@ function StageName({ stage }) {
     .join(" · ");
   return html`
     <${Box} flexShrink="0" minW="0" pt="1px" w="220px">
-      <${Text} fontWeight="semibold" title=${stage.job} truncate>${stage.name}<//>
+      <${Text} fontWeight="semibold" title=${[stage.job, ...stage.reads].join("\n")} truncate>${stage.name}<//>
       ${notes && html`<${Muted} title=${notes} truncate>${notes}<//>`}
     <//>`;
 }

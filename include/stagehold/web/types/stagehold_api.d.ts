@@ -941,6 +941,7 @@ declare namespace Api {
     gate: string | null;
     table: string | null;
     stored: boolean;
+    reads: string[];
     task_state: string | null;
     consumable: number;
     partitions: number;
