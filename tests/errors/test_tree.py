@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stagehold import errors
-from stagehold.errors import Fenced, LedgerUnavailable, StageholdError, Terminal, Transient
+from stagehold.errors import Fenced, InputsNeverCame, LedgerUnavailable, StageholdError, Terminal, Transient
 from stagehold.plan.restart.error_facts import names_of
 from stagehold.plan.restart.rules import RULES
 
@@ -71,3 +71,15 @@ def test_an_error_says_its_family_and_whether_another_try_may_help() -> None:
     assert {"stagehold.errors:LeaseError", "stagehold.errors:Terminal"} < names_of(Fenced)
     assert {"stagehold.errors:LedgerError", "stagehold.errors:Transient"} < names_of(LedgerUnavailable)
     assert pickle.loads(pickle.dumps(Fenced)) is Fenced
+
+
+def test_an_error_goes_to_another_process_as_it_is_with_its_notes() -> None:
+    error = InputsNeverCame("totals", {"rows": [1, 2]})
+    error.add_note("a note")
+    come = pickle.loads(pickle.dumps(error))
+    assert (type(come), str(come), come.missing, come.__notes__) == (
+        InputsNeverCame,
+        str(error),
+        {"rows": [1, 2]},
+        ["a note"],
+    )

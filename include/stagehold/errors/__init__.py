@@ -107,6 +107,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     +-- RunError                     a region of a run does not start, or not to its end
     |   +-- RestartRefused           the restart strategy allows no further attempt
     |   +-- ProcessTerminated ~      the process of an attempt was told to end, and nobody had asked for that
+    |   +-- ProcessLost ~            the process of one of several attempts side by side ended without a word
+    |   +-- ProcessFailed            such a process ended with an error that is not Stagehold's
     |   +-- EarlierMissing           an interval that keeps state for this one has not run
     |   +-- InputsNeverCame          what an eager task reads was waited for in vain
     |   +-- InputsNotReady ~         a region was started before what it reads was computed

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class StageholdError(Exception):
     """Base of every error in this module; ``str(error)`` is the whole text for the user."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, with its notes, for another process: its text is not made once more from its facts."""
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(kind: type[StageholdError], args: tuple[Any, ...], facts: dict[str, Any]) -> StageholdError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error
 
 
 class Terminal(StageholdError):

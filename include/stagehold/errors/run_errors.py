@@ -36,6 +36,26 @@ class ProcessTerminated(RunError, Transient):
         )
 
 
+class ProcessLost(RunError, Transient):
+    """The process of one of several attempts that go on side by side ended without a word."""
+
+    def __init__(self, subject: str, exit_code: int | None) -> None:
+        self.subject, self.exit_code = subject, exit_code
+        ended = f"was killed (signal {-exit_code})" if exit_code and exit_code < 0 else "ended without a word"
+        super().__init__(f"The process that worked on {subject} {ended}. What is consumable is kept.")
+
+
+class ProcessFailed(RunError, Terminal):
+    """The process of one of several attempts that go on side by side ended with an error that is not Stagehold's."""
+
+    def __init__(self, subject: str, trace: str) -> None:
+        self.subject, self.trace = subject, trace
+        super().__init__(
+            f"The process that worked on {subject} ended with an error that Stagehold did not expect. What is "
+            f"consumable is kept, and `stagehold resume` goes on from there.\n{trace.rstrip()}"
+        )
+
+
 class InputsNeverCame(RunError, Terminal):
     """An eager task waited for partitions until its time was over, or the run had failed and nobody tried again."""
 

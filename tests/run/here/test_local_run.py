@@ -40,7 +40,10 @@ def project(tmp_path):
 
 def test_an_eager_pipeline_runs_task_after_task_and_the_run_says_so(project):
     said, failure = said_by(project, "eager", "blocking")
-    assert "in this one process they follow each other" in said[0]
+    assert said[0] == (
+        "schedule_mode eager starts all tasks at once, which --parallel 2 does here; with --parallel 1 they follow "
+        "each other"
+    )
     assert not isinstance(failure, ScheduleRefused)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from stagehold.cli.common.output import print_document
 from stagehold.cli.common.request import AsJson, ShowTimings
+from stagehold.cli.running.run import Parallel
 from stagehold.model.records import Run, RunState
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
@@ -30,6 +31,7 @@ Again = Annotated[
 def resume(
     run_id: RunId = None,
     again: Again = None,
+    parallel: Parallel = None,
     dry_run: DryRun = False,
     timings: ShowTimings = False,
     as_json: AsJson = False,
@@ -41,7 +43,7 @@ def resume(
     if run.launcher == "airflow":
         _through_airflow(run, again or (), settings, dry_run=dry_run, as_json=as_json)
     else:
-        _here(run, again or (), settings, dry_run=dry_run, as_json=as_json, timings=timings)
+        _here(run, again or (), settings, parallel, dry_run=dry_run, as_json=as_json, timings=timings)
 
 
 def _run(run_id: str | None, settings: Settings) -> Run:
@@ -79,7 +81,16 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
     return not any(ledger.leases.alive(lease_of(attempt)) for attempt in began)
 
 
-def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool, timings: bool) -> None:
+def _here(
+    run: Run,
+    again: Sequence[str],
+    settings: Settings,
+    parallel: int | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+    timings: bool,
+) -> None:
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.running.plan import show_plan
     from stagehold.cli.running.run import run_here
@@ -96,7 +107,7 @@ def _here(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, 
         show_plan(request, settings, as_json=as_json)
     else:
         TIMINGS.passed(Lap.REQUEST)
-        run_here(request, settings, as_json=as_json, timings=timings)
+        run_here(request, settings, parallel, as_json=as_json, timings=timings)
 
 
 def _through_airflow(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:

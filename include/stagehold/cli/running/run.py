@@ -23,9 +23,20 @@ if TYPE_CHECKING:
 
 CANCELLED = 130  # as shells say of a program that was interrupted
 TIMED_OUT = 124  # as `timeout` does
+CORES_OF_ONE = 2  # of a local server: one attempt keeps them busy
 
 RunId = Annotated[
     str | None, typer.Option("--run-id", help="Name of the run. Default: made from the pipeline and the time.")
+]
+Parallel = Annotated[
+    int | None,
+    typer.Option(
+        "--parallel",
+        min=1,
+        metavar="N",
+        help="Attempts of regions and shares that go on side by side, each in a process of its own. Default: the slots "
+        "of Spark; 1 on a local server with two cores or fewer.",
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would do, as `stagehold plan` does.")]
 
@@ -35,6 +46,7 @@ def run(
     pipeline: PipelineName,
     options: RunOptions,
     run_id: RunId = None,
+    parallel: Parallel = None,
     dry_run: DryRun = False,
     timings: ShowTimings = False,
     as_json: AsJson = False,
@@ -47,16 +59,28 @@ def run(
     if dry_run:
         return show_plan(request, settings, as_json=as_json)
     TIMINGS.passed(Lap.REQUEST)
-    run_here(request, settings, as_json=as_json, timings=timings)
+    run_here(request, settings, parallel, as_json=as_json, timings=timings)
+
+
+def attempts_at_a_time(settings: Settings) -> int:
+    """How many attempts of a run go on side by side if nobody says it: as many as there are slots to work in. A local
+    server with two cores or fewer is busy with one.
+    """
+    local = not settings.spark_remote and not settings.spark_master
+    if local and settings.spark_cores <= CORES_OF_ONE:
+        return 1
+    return settings.spark_slots or (settings.spark_cores if local else 1)
 
 
 class TimeIsUp(KeyboardInterrupt):
     """The pipeline's `run_timeout` is over; whatever Ctrl-C would interrupt is interrupted."""
 
 
-def run_here(request: RunRequest, settings: Settings, *, as_json: bool, timings: bool) -> None:
+def run_here(request: RunRequest, settings: Settings, parallel: int | None, *, as_json: bool, timings: bool) -> None:
     """Run it with progress on stderr and the result on stdout.
     SIGTERM cancels it as Ctrl-C does, and so does its `run_timeout`.
+
+    :param parallel: how many attempts go on side by side; None for as many as there are slots.
     """
     from stagehold.run.here.local_run import run_locally
 
@@ -65,7 +89,8 @@ def run_here(request: RunRequest, settings: Settings, *, as_json: bool, timings:
     limit = request.pipeline.run_timeout
     try:
         with _limited(limit):
-            outcome = run_locally(request, settings, print_progress)
+            side_by_side = parallel or attempts_at_a_time(settings)
+            outcome = run_locally(request, settings, print_progress, parallel=side_by_side)
     except KeyboardInterrupt as interrupt:
         late = isinstance(interrupt, TimeIsUp)
         why = f"took longer than its run_timeout ({limit}) and was cancelled" if late else "was cancelled"

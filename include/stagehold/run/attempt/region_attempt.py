@@ -19,8 +19,7 @@ from stagehold.model.records import Attempt, AttemptState, Restore
 from stagehold.model.states import ATTEMPT, AttemptEvent
 from stagehold.plan.restart.after_failure import last_failure
 from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
-from stagehold.plan.split.regions import stage_regions
-from stagehold.plan.split.shares import all_finished, region_shares
+from stagehold.plan.split.shares import all_finished, region_parts
 from stagehold.run.attempt.region_work import Heal, RegionWork
 from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.storage_failures import naming_storage
@@ -231,11 +230,7 @@ def unattended_part(task: RegionTask, ledger: Ledger, settings: Settings) -> Reg
     if last_failure(attempts) is None:
         return None
     succeeded = [attempt for attempt in attempts if attempt.state is AttemptState.FINISHED]
-    parts = [
-        replace(task, region=region, share=share)
-        for region in stage_regions(task.pipeline)
-        for share in region_shares(task.pipeline, region)
-    ]
+    parts = [replace(task, region=region, share=share) for region, share in region_parts(task.pipeline)]
     ended = all(ATTEMPT.is_terminal(attempt.state) for attempt in attempts)
     if not ended or not all(_has_succeeded(part, succeeded) for part in parts):
         return None

@@ -46,6 +46,11 @@ class Timings:
         self._seconds[lap] = self._seconds.get(lap, 0.0) + now - began
         self._last = now
 
+    def add(self, seconds: Mapping[Lap, float]) -> None:
+        """Note what another process that worked for this one has spent, beside this one's own time."""
+        for lap, spent in seconds.items():
+            self._seconds[lap] = self._seconds.get(lap, 0.0) + spent
+
     def wave_passed(self) -> None:
         self.passed(Lap.WAVES if Lap.FIRST_WAVE in self._seconds else Lap.FIRST_WAVE)
 

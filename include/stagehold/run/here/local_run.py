@@ -1,8 +1,9 @@
-"""Runs a whole pipeline without Airflow: the same attempts, one region after the other, in this process."""
+"""Runs a whole pipeline without Airflow: the same attempts, one region after the other in this process, or several
+side by side.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import count
@@ -13,15 +14,15 @@ from stagehold.gates.judge import import_great_expectations
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan
-from stagehold.plan.split.regions import stage_regions
-from stagehold.plan.split.shares import region_shares
+from stagehold.plan.split.exchange_forms import exchange_forms
+from stagehold.plan.split.shares import part_name, region_parts
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.here.region import run_region
+from stagehold.run.here.side_by_side import run_side_by_side
 from stagehold.run.journal import journal
-from stagehold.run.journal.endings import OutageTries, recorded
-from stagehold.run.journal.journal import verdict_of
+from stagehold.run.journal.endings import Restarts, recorded
 from stagehold.run.planning.code_choices import record_acceptances
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest
@@ -35,21 +36,26 @@ from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.run_settings import ScheduleMode
 
 
-def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> RegionOutcome:
+def run_locally(request: RunRequest, settings: Settings, progress: Progress, *, parallel: int = 1) -> RegionOutcome:
     """Run every region in order; consumable partitions are reused, and a run that only reuses starts no Spark.
 
     A region that fails is run again as the pipeline's restart strategy says, after its delay. A KeyboardInterrupt
     cancels the run, also while it waits for that, and so does `stagehold cancel`.
 
+    :param parallel: how many attempts may go on at a time, each in a process of its own if there are several.
     :raises StageholdError: from the first region that may not restart; partitions that it made consumable stay.
     """
-    _accept_schedule(request.pipeline, progress)
+    tasks = tuple(_tasks(request))
+    _accept_schedule(request.pipeline, len(tasks), parallel, progress)
     try:
         plan = _accepted_plan(request, settings, progress)
         TIMINGS.passed(Lap.PLAN)
         cancelling = cancel_watch(request.run_id, request.pipeline.cancellation, settings)
         with cancelling, _spark_if_needed(plan, request, settings):
-            outcomes = [_run_with_restarts(task, settings, progress) for task in _tasks(request)]
+            if plan.needs_session and min(parallel, len(tasks)) > 1:
+                outcomes = run_side_by_side(tasks, settings, progress, parallel)
+            else:
+                outcomes = [_run_with_restarts(task, settings, progress) for task in tasks]
     except KeyboardInterrupt:
         _cancel(request, settings)
         raise
@@ -62,16 +68,19 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress) -> 
     )
 
 
-def _accept_schedule(pipeline: Pipeline, progress: Progress) -> None:
-    """Refuse a schedule that no number of tasks could run. One process runs one task at a time, which is enough for any
-    mode.
+def _accept_schedule(pipeline: Pipeline, tasks: int, parallel: int, progress: Progress) -> None:
+    """Refuse a schedule that no number of tasks could run. One task at a time is enough for any mode, as tasks work
+    their partitions off in waves.
 
     :raises ScheduleRefused: the schedule mode cannot run the pipeline.
     """
     if pipeline.schedule_mode is not ScheduleMode.LAZY_FROM_SOURCES:
         task_slots(pipeline, NO_LIMIT)
-    if pipeline.schedule_mode is ScheduleMode.EAGER:
-        progress("schedule_mode eager starts all tasks at once in Airflow; in this one process they follow each other")
+    if pipeline.schedule_mode is ScheduleMode.EAGER and parallel < tasks:
+        progress(
+            f"schedule_mode eager starts all tasks at once, which --parallel {tasks} does here; with --parallel "
+            f"{parallel} they follow each other"
+        )
 
 
 def _cancel(request: RunRequest, settings: Settings) -> None:
@@ -106,6 +115,9 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
         refuse_too_early(request.pipeline, plan)
         if plan.stages_that_compute():
             task.find_secrets(settings)
+            for form in exchange_forms(request.pipeline):
+                if form.whole:
+                    progress(f"{form.producer} is {form.form} ({form.reason}): a kill costs {form.cost_of_kill}")
         if remark := remark_on(request, ledger):
             progress(remark)
         ledger.runs.create(journal.run_of(request, task.launcher))
@@ -130,27 +142,6 @@ def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress)
             restarts.wait(error)
 
 
-class Restarts:
-    """Restarts of one region, as its pipeline's restart strategy allows them. If the ledger is away, it cannot be
-    asked, and there are some tries.
-    """
-
-    def __init__(self, task: RegionTask, progress: Progress) -> None:
-        self._task, self._progress = task, progress
-        self._outages = OutageTries(task, progress)
-
-    def wait(self, error: Exception) -> None:
-        """Wait before the next try; raises ``error`` if there is no other try."""
-        verdict = verdict_of(error)
-        if verdict is None or verdict.decision is None or not verdict.decision.restart:
-            return self._outages.wait(error)
-        self._outages = OutageTries(self._task, self._progress)
-        delay = verdict.decision.delay.total_seconds()
-        self._progress(f"{self._task.region.name} runs again in {delay:.1f} s: {error}")
-        time.sleep(delay)
-        return None
-
-
 @contextmanager
 def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) -> Iterator[None]:
     gated = any(stage.gate for stage in request.pipeline.stages)
@@ -161,17 +152,12 @@ def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) 
 
 
 def _tasks(request: RunRequest) -> Iterator[RegionTask]:
-    """The tasks. Shares come one after the other, too: they would use the same Spark server, which is busy with one."""
-    parts = (
-        (region, share)
-        for region in stage_regions(request.pipeline)
-        for share in region_shares(request.pipeline, region)
-    )
-    for region, share in parts:
+    """The tasks. Each is an owner of its own: one that heals for its own region must not take another's lease over."""
+    for region, share in region_parts(request.pipeline):
         yield RegionTask(
             request=request,
             region=region,
-            owner=f"cli/{request.run_id}" if share is None else f"cli/{request.run_id}/{share}",
+            owner=f"cli/{request.run_id}/{part_name(region, share)}",
             launcher="cli",
             logical_date=moment_of(request.interval, request.pipeline.schedule),
             share=share,

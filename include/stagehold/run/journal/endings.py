@@ -54,14 +54,42 @@ class OutageTries:
         self._task, self._progress, self._following = task, progress, 2
 
     def wait(self, error: Exception) -> None:
-        """Wait before the next try. Raises ``error`` if it is of another kind or there is no other try."""
+        """Wait before the next try; raises as `pause` does."""
+        time.sleep(self.pause(error))
+
+    def pause(self, error: Exception) -> float:
+        """Seconds until the next try. Raises ``error`` if it is of another kind or there is no other try."""
         if self._following > TRIES_TO_BEGIN or not _was_outage(self._task, error):
             raise error
         pause = pause_before_try(self._following, self._task.pipeline.restart).total_seconds()
         number = f"try {self._following} of {TRIES_TO_BEGIN}"
         self._progress(f"{self._task.subject}: {number} in {pause:.0f} s: {error}")
         self._following += 1
-        time.sleep(pause)
+        return pause
+
+
+class Restarts:
+    """Restarts of one region, as its pipeline's restart strategy allows them. If the ledger is away, it cannot be
+    asked, and there are some tries.
+    """
+
+    def __init__(self, task: RegionTask, progress: Progress) -> None:
+        self._task, self._progress = task, progress
+        self._outages = OutageTries(task, progress)
+
+    def wait(self, error: Exception) -> None:
+        """Wait before the next try; raises as `pause` does."""
+        time.sleep(self.pause(error))
+
+    def pause(self, error: Exception) -> float:
+        """Seconds until the next try; raises ``error`` if there is no other try."""
+        verdict = verdict_of(error)
+        if verdict is None or verdict.decision is None or not verdict.decision.restart:
+            return self._outages.pause(error)
+        self._outages = OutageTries(self._task, self._progress)
+        delay = verdict.decision.delay.total_seconds()
+        self._progress(f"{self._task.region.name} runs again in {delay:.1f} s: {error}")
+        return delay
 
 
 def _was_outage(task: RegionTask, error: Exception) -> bool:

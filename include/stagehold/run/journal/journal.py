@@ -16,8 +16,7 @@ from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event
 from stagehold.model.states import AttemptEvent, RunEvent, newest_life
 from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_failures, run_state_after
 from stagehold.plan.restart.rules import WORKER_LOST, Diagnosis, diagnose, rules_of
-from stagehold.plan.split.regions import stage_regions
-from stagehold.plan.split.shares import region_shares
+from stagehold.plan.split.shares import region_parts
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.stopping.stopping import at_work, refuse_suspended
@@ -224,11 +223,7 @@ _EVENTS: Mapping[RunState, tuple[RunEvent, ...]] = {
 def _state_of(
     task: RegionTask, attempts: Sequence[Attempt], decisions: Mapping[str, RestartDecision], ledger: Ledger
 ) -> RunState:
-    parts = [
-        (region.name, share)
-        for region in stage_regions(task.pipeline)
-        for share in region_shares(task.pipeline, region)
-    ]
+    parts = [(region.name, share) for region, share in region_parts(task.pipeline)]
     if task.launcher == "airflow":  # where a resume leaves out the regions that are done
         return run_state_after(parts, attempts, decisions)
     life = {transition.attempt_id for transition in newest_life(ledger.transitions.of_run(task.request.run_id))}

@@ -13,7 +13,7 @@ from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.plan.split.regions import Region
-from stagehold.plan.split.shares import share_of
+from stagehold.plan.split.shares import part_name, share_of
 from stagehold.run.planning.planning import RunRequest
 from stagehold.secrets import SecretPlace, found_secrets, masked, usual_places
 from stagehold.settings import Settings
@@ -53,7 +53,7 @@ class RegionTask:
     @property
     def subject(self) -> str:
         """What the task works on, for people."""
-        return self.region.name if self.share is None else f"{self.region.name}[{self.share}]"
+        return part_name(self.region, self.share)
 
     def takes(self, stage: str, partition: int) -> bool:
         """Whether this attempt computes the partition if it has to be computed."""
