@@ -106,7 +106,7 @@ def test_a_word_can_be_taken_back(ledger):
     invoke("orders", "--partition", "1", "--reason", "known")
     assert words(ledger) == [(1, NULLS)]
     invoke("orders", "--partition", "1", "--reason", "I was wrong", "--end")
-    assert in_force(ledger.waivers.of(PIPELINE, "2024-01-01"), NOW + timedelta(minutes=5)) == ()
+    assert in_force(ledger.waivers.of(PIPELINE, "2024-01-01"), datetime.now(UTC) + timedelta(minutes=5)) == ()
 
 
 @pytest.mark.parametrize(
