@@ -18,7 +18,7 @@ from stagehold.errors import StageContractBroken
 from stagehold.lake.store.columns import PARTITION
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.footers import read_footers
-from stagehold.lake.store.location import TableLocation, spark_uri
+from stagehold.lake.store.location import FILES_BY, TableLocation, spark_uri
 from stagehold.model.records import DataFile
 
 if TYPE_CHECKING:
@@ -46,10 +46,6 @@ WHOLE_FILES = {
 # second: not by ``sort_by``, so a task with several partitions sorts its rows itself, and has one file open.
 AS_THEY_COME = {"spark.sql.maxConcurrentOutputFileWriters": "2"}
 ONE_AFTER_THE_OTHER = {"spark.sql.maxConcurrentOutputFileWriters": "0"}
-# By this setting a server names the class by which Hadoop writes waves to a folder. Its own starts the program `chmod`
-# four times for each file, which takes longer than to write a small one. The class that our servers name asks the
-# system; it lists no folder through a link to it, so it serves our own writes only, where nobody makes links.
-FILES_BY = "spark.waves.fs.file.impl"
 DATA_FILE = re.compile(r"_partition=(?P<partition>[^/]+)/[^/._][^/]*\.parquet")
 
 

@@ -18,6 +18,10 @@ STAGES = "stages"  # folder of the tables that stages own; published ones are na
 LONGEST = 120  # of one path segment; file systems allow 255 bytes, object stores 1024 for the whole key
 CHECKPOINTS = "checkpoints"  # folder of what runs have reached
 OBJECT_STORE = "s3://"
+# By this setting a server names the class by which Hadoop writes waves to a folder. Its own starts the program `chmod`
+# four times for each file, which takes longer than to write a small one. The class that our servers name asks the
+# system; it lists no folder through a link to it, so it serves our own writes only, where nobody makes links.
+FILES_BY = "spark.waves.fs.file.impl"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stagehold.errors import SparkUnavailable
-from stagehold.lake.commit.staging import FILES_BY
-from stagehold.lake.store.location import s3a_options
+from stagehold.lake.store.location import FILES_BY, s3a_options
 from stagehold.settings import Settings
 from stagehold.spark.server.java import jar_paths, pinned_jars
 from stagehold.spark.server.server_record import server_folder
