@@ -68,13 +68,18 @@ class AttemptProcess:
         told.close()
 
     def hear(self, tell: Progress) -> bool:
-        """Wait for what it says next, and pass a line of progress on. False when the process has ended."""
+        """Wait for what it says next, and pass a line of progress on. False when the process has ended.
+
+        An interrupt may come in the middle of a word. What is left of it is no word, and is passed over.
+        """
         try:
             message = self.said.recv()
-        except (EOFError, OSError):  # it may die in the middle of a word
-            self.said.close()
+        except (EOFError, OSError):  # it may die in the middle of a word, too
             self._process.join()
+            self.said.close()
             return False
+        except Exception:  # noqa: BLE001 - half a pickle may raise anything
+            return True
         self.spoke = True
         if isinstance(message, str):
             tell(message)
