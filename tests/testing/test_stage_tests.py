@@ -43,6 +43,10 @@ def balance(ctx, totals):
     return after
 
 @stage
+def fetched(ctx, orders):
+    return orders.withColumn("token", F.lit(ctx.secret("token"))).withColumn("key", F.lit(ctx.secret("key")))
+
+@stage
 def nothing(ctx, orders):
     orders.show()
 """
@@ -50,6 +54,7 @@ PIPELINE = """
 pipeline: shop
 schedule: "@daily"
 params: {least: 1}
+secrets: [token, key]
 stages:
   orders:
     job: shop_jobs:orders
@@ -67,6 +72,7 @@ stages:
     inputs: {totals: {exchange: keyed, key: who}}
     partitions: 2
     state: {known: {key: who, columns: {who: string, sum: "decimal(10,2)"}}}
+  fetched: {job: "shop_jobs:fetched", inputs: {orders: forward}}
   nothing: {job: "shop_jobs:nothing", inputs: {orders: forward}}
   old: {script: jobs/old_job.py, inputs: {orders: gather}, args: ["${params.least}", "${inputs.orders}", "${output}"]}
 """
@@ -182,3 +188,11 @@ def test_a_script_is_run_once_and_what_it_writes_is_its_answer(stages, spark):
         result = stages.run("old", ORDERS, params={"least": 2})
     result.assert_rows([{"id": 1}, {"id": 3}])
     assert result.uncut == "it is a script, which is run once"
+
+
+def test_secrets_are_those_of_the_test_and_others_stand_for_themselves(stages, monkeypatch):
+    monkeypatch.setenv("STAGEHOLD_SECRET_KEY", "the-real-one")
+    result = stages.run("fetched", [{"id": 1}], secrets={"token": "for-tests"})
+    result.assert_rows([{"token": "for-tests", "key": "test-key"}])
+    with pytest.raises(UnknownName, match="tokken"):
+        stages.run("fetched", [{"id": 1}], secrets={"tokken": "x"})

@@ -20,9 +20,13 @@ from stagehold.code.project import find_module
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
+from stagehold.gates.earlier_suites import as_written_now
 from stagehold.gates.suite import FIGURES, MOST_ROWS, Expectation, OnFail, RowLimit, Samples, Scope, Suite, within_one
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Severity
+from stagehold.settings import Settings
+from stagehold.spec.loading.variables import put_in
+from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import Document, Problem, plain_document, read_document
 
@@ -62,24 +66,33 @@ print({MARK_OF_SUITE!r} + json.dumps(suite.to_json_dict()))
 """
 
 
-def find_suite(gate: str, suites: Path, project: Path) -> Suite:
+def suite_of(pipeline: Pipeline, gate: str, settings: Settings) -> Suite:
+    """The suite that a pipeline calls ``gate``, with the pipeline's variables put in.
+
+    :raises InvalidSpec: see `find_suite`
     """
+    return find_suite(gate, Path(settings.suites), Path(settings.project), pipeline.known_variables)
+
+
+def find_suite(gate: str, suites: Path, project: Path, variables: Mapping[str, Any] | None = None) -> Suite:
+    """
+    :param variables: what `${vars.NAME}` and `${env.NAME}` in its file stand for: those of the pipeline.
     :raises InvalidSpec: there is none of that name, or see `load_suite`.
     """
     if is_of_python(gate):
         document = plain_document(suite_of_python(gate, project), gate)
         return _suite(document, (gate.partition(":")[0],), code_of(gate, project))
-    return load_suite(suite_files(suites, project).get(gate, suites / f"{gate}.yaml"), project)
+    return load_suite(suite_files(suites, project).get(gate, suites / f"{gate}.yaml"), project, variables)
 
 
-def load_suite(path: Path, project: Path) -> Suite:
+def load_suite(path: Path, project: Path, variables: Mapping[str, Any] | None = None) -> Suite:
     """Read a suite, without importing Great Expectations, which takes seconds.
 
     Which arguments an expectation takes, and whether they fit the data, is known only when it judges.
 
     :raises InvalidSpec: with every problem, each with its line and what is allowed there.
     """
-    document = read_document(path)
+    document = as_written_now(put_in(read_document(path), variables or {}))
     written = document.data.get("modules") or ()
     modules = tuple(filter(_is_text, written)) if isinstance(written, list) else ()
     gone = [name for name in modules if find_module(name, project) is None]

@@ -19,5 +19,7 @@ def suite_files(suites: Path, project: Path) -> Mapping[str, Path]:
     a project folder of Great Expectations in ``project``.
     """
     own = {file.stem: file for ending in ENDINGS for file in sorted(suites.glob(f"*{ending}"))}
-    found = sorted(project.glob(f"*/{OF_PROJECT}/*.json"))
-    return {**{f"{file.parent.parent.name}/{file.stem}": file for file in found}, **own}
+    roots = sorted(project.glob(f"*/{OF_PROJECT}"))
+    found = ((root, file) for root in roots for file in sorted(root.rglob("*.json")))
+    named = {f"{root.parent.name}/{file.relative_to(root).with_suffix('').as_posix()}": file for root, file in found}
+    return {**named, **own}

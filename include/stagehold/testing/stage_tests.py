@@ -16,7 +16,7 @@ from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.lake.declared_columns import as_declared, refuse_nulls, refuse_other_columns
 from stagehold.lake.measure import count_nulls
 from stagehold.lake.store.columns import refuse_unusable_columns
-from stagehold.model.context import StageContext, StageCounters, StageState, seed_of
+from stagehold.model.context import StageContext, StageCounters, StageSecrets, StageState, seed_of
 from stagehold.model.keys.interval_key import interval_key, times_of
 from stagehold.run.functions.stage_call import is_frame, returned_text
 from stagehold.run.functions.state_frames import state_schema
@@ -83,6 +83,7 @@ class StageTests:
         interval: str = INTERVAL,
         params: Mapping[str, Any] | None = None,
         state: Mapping[str, Given] | None = None,
+        secrets: Mapping[str, str] | None = None,
         cuts: int = CUTS,
         seed: int = 0,
     ) -> StageResult:
@@ -91,13 +92,14 @@ class StageTests:
         It is called once with all rows, and for each of so many ``cuts`` with every part of them, as a run calls it for
         partitions: rows of a source or of a `forward` input may be in any partition, those of one key are together.
 
+        :param secrets: values by their names; others that the pipeline declares are `test-NAME`, and none is looked up.
         :raises AssertionError: the answer follows from how the rows were cut
-        :raises UnknownName: there is no such stage, input or state
+        :raises UnknownName: there is no such stage, input, state or secret
         """
         __tracebackhide__ = True
         pipeline, stage = self._find(name)
         frames = self._frames(stage, inputs)
-        context = self._context(pipeline, stage, interval, params or {})
+        context = self._context(pipeline, stage, interval, params or {}, _secrets(pipeline, secrets or {}))
         send_files(self.spark, context.files.values())
         function = stage_function(stage, Path(self.settings.project), f"{self._scripts.name}/{uuid4()}")
         call = _Call(self.spark, stage, function, context)
@@ -123,7 +125,9 @@ class StageTests:
             raise broken[0]
         raise UnknownName("stage", name, named or tuple(found))
 
-    def _context(self, pipeline: Pipeline, stage: Stage, interval: str, params: Mapping[str, Any]) -> StageContext:
+    def _context(
+        self, pipeline: Pipeline, stage: Stage, interval: str, params: Mapping[str, Any], secrets: StageSecrets
+    ) -> StageContext:
         times = times_of(interval_key(interval, pipeline.schedule), pipeline.schedule)
         return StageContext(
             pipeline=pipeline.name,
@@ -135,6 +139,7 @@ class StageTests:
             params={**pipeline.params, **stage.params, **params},
             interval_end=times.end,
             files=stage_files(stage, Path(self.settings.project)),
+            secrets=secrets,
         )
 
     def _frames(self, stage: Stage, inputs: Mapping[str, Given] | Given) -> dict[str, DataFrame]:
@@ -223,6 +228,12 @@ class _Call:
             refuse_other_columns(self.stage, frame.schema)
             declared = as_declared(frame.schema, self.stage.output.columns)
             refuse_nulls(self.stage, {0: count_nulls(frame, declared)})
+
+
+def _secrets(pipeline: Pipeline, given: Mapping[str, str]) -> StageSecrets:
+    for unknown in given.keys() - {*pipeline.secrets}:
+        raise UnknownName("secret", unknown, pipeline.secrets)
+    return StageSecrets({**{name: f"test-{name}" for name in pipeline.secrets}, **given})
 
 
 def rows_of(frame: DataFrame) -> list[Row]:

@@ -9,6 +9,7 @@ import pytest
 from tests.spec.samples import Project, edited
 
 from stagehold.errors import InvalidSpec
+from stagehold.gates.suite_files import suite_of
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import build_pipeline, find_pipeline
 
@@ -147,3 +148,27 @@ def test_a_pipeline_made_in_python_has_variables_too(tmp_path):
     said = {"pipeline": "revenue", "vars": {"where": "raw"}, "stages": stages}
     found = build_pipeline(said, project=tmp_path, suites=tmp_path)
     assert found.stage("orders").source.path == "${lake}/raw"
+
+
+SUITE = "suite: joined\nexpectations:\n  - {type: expect_table_row_count_to_be_between, min_value: '${vars.n}'}\n"
+
+
+def test_a_suite_has_the_values_of_the_pipeline_that_it_judges(project):
+    path = project.suites / "joined.yaml"
+    path.write_text(SUITE)
+    settings = Settings(project=str(project.root), suites=str(project.suites))
+    few, many = loaded(project), project.load(edited(VARS.replace("n: 16", "n: 17")))
+    assert [each.variables["vars.n"] for each in (few, many)] == [16, 17]
+    assert "vars.folder" not in few.variables
+    suites = [suite_of(each, "joined", settings) for each in (few, many)]
+    assert [str(suite.expectations[0]) for suite in suites] == [
+        f"expect_table_row_count_to_be_between(min_value={number})" for number in (16, 17)
+    ]
+    assert suites[0].fingerprint != suites[1].fingerprint  # so that another value judges again
+
+
+def test_an_unknown_variable_of_a_suite_is_told_with_its_line(project):
+    (project.suites / "joined.yaml").write_text(SUITE.replace("vars.n}", "vars.least}"))
+    settings = Settings(project=str(project.root), suites=str(project.suites))
+    with pytest.raises(InvalidSpec, match=r"joined.yaml:3: expectations.0.min_value: got .*; .*folder, n"):
+        suite_of(loaded(project), "joined", settings)

@@ -171,3 +171,30 @@ def test_calls_and_reads_of_a_query_are_found_in_the_lines_of_the_pipeline(tmp_p
     assert [(read.name, read.place) for read in side_reads(job, tmp_path, ["source"])] == [
         ("marts.rates", "pipelines/small.yaml:10")
     ]
+
+
+VARIABLE = "SELECT n FROM source -- of ${vars.none}\nWHERE country = '${vars.country}'"
+
+
+def test_a_variable_in_a_query_is_refused_with_the_parameter_to_bind(tmp_path):
+    with pytest.raises(InvalidSpec) as refused:
+        build(tmp_path, VARIABLE)
+    said = str(refused.value)
+    assert said.count("stages.orders.sql") == 1  # that in a comment is none
+    assert "${vars.country} in sql/orders.sql, line 2; allowed: :params.country, a value that is bound" in said
+    assert "`params: {country: ${vars.country}}` of the stage" in said
+
+
+def test_a_variable_in_a_query_of_the_pipelines_own_file_is_refused_with_its_line(tmp_path):
+    lines = (
+        "pipeline: small",
+        "vars: {country: de}",
+        "stages:",
+        "  orders:",
+        "    sql: |",
+        "      SELECT n FROM source",
+    )
+    source = '    source: {kind: parquet, path: "x", splits: 2}'
+    (tmp_path / "small.yaml").write_text("\n".join((*lines, "      WHERE c = ${vars.country}", source)))
+    with pytest.raises(InvalidSpec, match=r"\$\{vars.country\} in small.yaml, line 7; allowed: :params.country"):
+        load_pipeline(tmp_path / "small.yaml", project=tmp_path, suites=tmp_path)

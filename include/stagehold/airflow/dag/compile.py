@@ -21,7 +21,7 @@ from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST, LATEST_OR_NONE
 from stagehold.errors.base import StageholdError
 from stagehold.gates.suite import check_scope
-from stagehold.gates.suite_files import find_suite
+from stagehold.gates.suite_files import suite_of
 from stagehold.model.keys.interval_key import ALLOWED, LONGEST, form_of_keys
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
@@ -242,7 +242,7 @@ def _compiled(loaded: Pipeline, settings: Settings, place: str) -> DAG | Stageho
     try:
         for stage in loaded.stages:
             if stage.gate and not is_of_python(stage.gate):
-                check_scope(find_suite(stage.gate, Path(settings.suites), Path(settings.project)), stage, loaded)
+                check_scope(suite_of(loaded, stage.gate, settings), stage, loaded)
         dag = compile_pipeline(loaded, settings.spark_slots, project=settings.project, place=place)
     except StageholdError as error:
         return error

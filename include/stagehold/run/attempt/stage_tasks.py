@@ -10,7 +10,7 @@ from typing import Any
 
 from stagehold.gates.earlier_figures import INTERVALS, EarlierFigures, earlier_figures
 from stagehold.gates.suite import Suite
-from stagehold.gates.suite_files import find_suite
+from stagehold.gates.suite_files import suite_of
 from stagehold.lake.commit.staging import DATA_FOLDER, SCRIPT_FOLDER
 from stagehold.lake.store.location import table_location
 from stagehold.model.context import StageContext, StageSecrets, seed_of
@@ -89,7 +89,7 @@ class StageTasks:
         if stage.gate is None:
             return None
         settings = self.workplace.settings
-        found = find_suite(stage.gate, Path(settings.suites), Path(settings.project))
+        found = suite_of(pipeline, stage.gate, settings)
         earlier = self._earlier_figures(stage, pipeline) if found.compares else found.earlier
         return replace(found, parameters=self._params(stage), earlier=earlier)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.gates.suite import check_scope
-from stagehold.gates.suite_files import find_suite
+from stagehold.gates.suite_files import suite_of
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.choices import Acceptance, Waiver
@@ -104,8 +104,7 @@ class SharedFacts:
     def _looked_at(self, stage: Stage, pipeline: Pipeline) -> StageFacts:
         settings = self._settings
         code = code_fingerprint(stage.job, Path(settings.project))
-        suites, project = Path(settings.suites), Path(settings.project)
-        suite = find_suite(stage.gate, suites, project) if stage.gate else None
+        suite = suite_of(pipeline, stage.gate, settings) if stage.gate else None
         if suite:
             check_scope(suite, stage, pipeline)
         whole = suite.of_stage if suite else None

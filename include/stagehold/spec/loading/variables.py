@@ -20,12 +20,13 @@ IN_TEXT = (str, int, float, bool)
 
 @dataclass(frozen=True)
 class Resolved:
-    """A document without variables, and the values that were put in, by names such as `vars.country`. ``environment``
-    has what the process said to each variable that the file declares.
+    """A document without variables, and the values that were put in, by names such as `vars.country`. ``known`` are
+    all that there were. ``environment`` has what the process said to each variable that the file declares.
     """
 
     document: Document
     values: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
@@ -49,7 +50,19 @@ def resolved(document: Document, usual: Mapping[str, Any], over: Mapping[str, An
     kept = {name: document.data[name] for name in AS_THEY_STAND if name in document.data}
     data = {name: work.put(value, (name,)) for name, value in document.data.items() if name not in kept}
     found = replace(document, data={**data, **kept}, problems=(*document.problems, *work.problems))
-    return Resolved(found, work.used, given)
+    return Resolved(found, work.used, work.known, given)
+
+
+def put_in(document: Document, known: Mapping[str, Any]) -> Document:
+    """A document that belongs to a pipeline, as a suite does, with the variables that the pipeline knows."""
+    work = _Putting(dict(known))
+    data = work.put(document.data, ())
+    return replace(document, data=data, problems=(*document.problems, *work.problems))
+
+
+def variables_in(text: str) -> frozenset[str]:
+    """The names of the variables in a text, such as `vars.country`."""
+    return frozenset(f"{kind}.{name}" for kind, name in VARIABLE.findall(text))
 
 
 def _environment(given: object) -> Mapping[str, str | None]:
