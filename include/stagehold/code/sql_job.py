@@ -28,6 +28,7 @@ SUFFIX = ".sql"
 FUNCTION = "query"
 OF_PIPELINES = ".yaml"
 BLOCKS = ("|", ">")  # of YAML
+OF_STAGES = ("stages", "templates")  # fields of a pipeline's file with queries
 PARAMS = "params."
 OF_THE_RUN = ("interval", "interval_start", "interval_end", "logical_date")  # fields of the context, and what they say
 
@@ -113,12 +114,26 @@ def _text_of_stage(text: str, stage: str) -> str:
         node: yaml.Node | None = yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise ValueError(f"no YAML: {error}") from error
-    for name in ("stages", stage, "sql"):
-        node = next((value for key, value in _fields(node) if key.value == name), None)
+    node = _sql_of(node, stage)
     if not isinstance(node, yaml.ScalarNode):
         raise ValueError(f"no `sql` of the stage {stage}")
     above = "\n" * (node.start_mark.line + (node.style in BLOCKS))
     return f"{above}{node.value}"
+
+
+def _sql_of(root: yaml.Node | None, stage: str) -> yaml.Node | None:
+    """The text of a stage, which may be that of the one that it extends; a file with circles has been refused."""
+    for kind in OF_STAGES:
+        own = _field(_field(root, kind), stage)
+        base = _field(own, "extends")
+        if own is not None:
+            found = _field(own, "sql")
+            return _sql_of(root, base.value) if found is None and base is not None else found
+    return None
+
+
+def _field(node: yaml.Node | None, name: str) -> yaml.Node | None:
+    return next((value for key, value in _fields(node) if key.value == name), None)
 
 
 def _fields(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:

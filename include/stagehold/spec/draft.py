@@ -31,9 +31,10 @@ class Draft:
 
     @property
     def file_of_project(self) -> str | None:
-        """The file as the project knows it; None for one that is elsewhere, and for a pipeline made in Python."""
+        """The file as the project knows it; None for one that is elsewhere, or of Python: queries are read in YAML."""
         file, project = Path(self.file).absolute(), self.project.absolute()
-        return file.relative_to(project).as_posix() if file.is_file() and file.is_relative_to(project) else None
+        found = file.is_file() and file.suffix == ".yaml" and file.is_relative_to(project)
+        return file.relative_to(project).as_posix() if found else None
 
     @property
     def stages(self) -> Mapping[str, StageForm]:

@@ -26,6 +26,12 @@ AS_THEY_STAND = ("vars", "env", "pipeline")
 
 
 class StageForm(StageSettings):
+    extends: str | None = None
+    """A stage of this file, or one of its `templates`, whose fields this one has where it does not say them itself.
+    Mappings such as `params` and `source` are put together by the names in them; `inputs` and `state` are not, `job`
+    stands for `sql`, and `inputs` for a `source`.
+    Example: `extends: orders`"""
+
     job: str | None = None
     """The stage function, as `module:function` below the project. Needed, but where there is `sql` or a `script`.
     Example: `job: jobs.sales:totals`"""
@@ -76,6 +82,10 @@ class PipelineForm(RunSettings):
     """The stages by name; see the fields of a stage. One or more.
     Example: `stages: {orders: {job: "jobs.sales:orders", source: {kind: parquet, path: "${lake}/orders", splits:
     4}}}`"""
+
+    templates: Mapping[str, StageForm] = Field(default_factory=dict)
+    """Fields that stages have in common, by names of your choice: a stage that says `extends: NAME` has them.
+    Example: `templates: {nightly: {determinism: error, spark: {"spark.sql.ansi.enabled": false}}}`"""
 
     vars: Params = Field(default_factory=dict)
     """Values that the file writes as `${vars.NAME}` wherever a value stands. They stand over those in `stagehold.yaml`
@@ -157,9 +167,9 @@ def _without_bare_words(data: Any) -> Any:
 
 
 def _of_stages(data: dict[str, Any], path: FieldPath) -> Iterator[dict[str, Any]]:
-    """The mapping at a path in each stage that has it."""
-    stages = data.get("stages")
-    for found in stages.values() if isinstance(stages, dict) else ():
+    """The mapping at a path in each stage or template that has it."""
+    named = (data.get(kind) for kind in ("stages", "templates"))
+    for found in (each for stages in named if isinstance(stages, dict) for each in stages.values()):
         for part in path:
             found = found.get(part) if isinstance(found, dict) else None
         if isinstance(found, dict):
@@ -210,15 +220,15 @@ def _fields_at(path: FieldPath) -> tuple[str, ...]:
     match path:
         case ():
             form: type[SpecPart] = PipelineForm
-        case ("stages", _):
+        case ("stages" | "templates", _):
             form = StageForm
-        case ("stages", _, "inputs", _):
+        case ("stages" | "templates", _, "inputs", _):
             form = InputForm
-        case ("stages", _, "state", _):
+        case ("stages" | "templates", _, "state", _):
             form = StateForm
-        case ("stages", _, "output" | "source", "columns", _):
+        case ("stages" | "templates", _, "output" | "source", "columns", _):
             form = ColumnForm
-        case ("stages", _, section):
+        case ("stages" | "templates", _, section):
             form = OF_A_STAGE[section]
         case _:
             form = OF_THE_PIPELINE[path[0]]

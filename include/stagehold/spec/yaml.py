@@ -35,7 +35,7 @@ class Problem:
 @dataclass(frozen=True)
 class Document:
     """What a file says, before anything of it is believed. A second value for the same key is a problem and is left
-    out. ``parts`` are what other files say at a field.
+    out. ``parts`` are what other files say at a field. Fields that a stage has ``taken`` over are written elsewhere.
     """
 
     file: str
@@ -43,6 +43,13 @@ class Document:
     lines: Mapping[FieldPath, int]
     problems: tuple[Problem, ...] = ()
     parts: Mapping[FieldPath, Document] = field(default_factory=dict)
+    taken: Mapping[FieldPath, FieldPath] = field(default_factory=dict)
+
+    def origin(self, path: FieldPath) -> FieldPath:
+        """Where a field is written that may have been taken over."""
+        while around := next((path[:end] for end in range(len(path), 0, -1) if path[:end] in self.taken), None):
+            path = (*self.taken[around], *path[len(around) :])
+        return path
 
     def said_by(self, path: FieldPath) -> tuple[Document, FieldPath]:
         """The document that says a field, and what that calls it."""

@@ -34,9 +34,9 @@ OF_A_DATABASE = "no variable; user_variable and password_variable name environme
 
 def check_variables(draft: Draft) -> Iterator[Problem]:
     """Texts are taken as they stand. What looks as if it were replaced and is not would end up in data. Variables are
-    looked at where they were put in.
+    looked at where they were put in, and those of templates in the stages that extend them.
     """
-    data = {name: value for name, value in draft.data.items() if name != "vars"}
+    data = {name: value for name, value in draft.data.items() if name not in ("vars", "templates")}
     yield from dict.fromkeys(_variable_problems(data, (), draft))
 
 
