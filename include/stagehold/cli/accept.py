@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stagehold.model.choices import Acceptance
     from stagehold.spec.pipeline import Stage
 
-COLUMNS = ("stage", "interval", "data of code", "as good as of code", "accepted by", "when", "why")
+COLUMNS = ("stage", "interval", "part", "made with", "as good as with", "accepted by", "when", "why")
 StageName = Annotated[str | None, typer.Argument(help="The stage whose recorded data is to count, by name.")]
 Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
 Interval = Annotated[
@@ -113,5 +113,5 @@ def _show(pipeline: str, words: Sequence[Acceptance], *, as_json: bool) -> None:
 
 
 def _cells(word: Acceptance) -> tuple[str, ...]:
-    place = (word.stage, word.interval or "every one", word.recorded_code, word.accepted_code)
+    place = (word.stage, word.interval or "every one", word.part, word.recorded_code, word.accepted_code)
     return (*place, word.accepted_by, moment(word.recorded_at), word.reason)

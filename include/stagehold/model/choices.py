@@ -9,6 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from stagehold.model.keys.compute_key import KeyPart
+
 if TYPE_CHECKING:
     from stagehold.model.records import Cell
 
@@ -85,7 +87,8 @@ class Waiver:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Somebody's word that data a stage's ``recorded_code`` made is as good as what its ``accepted_code`` would make.
+    """Somebody's word that data a stage's ``recorded_code`` made is as good as what its ``accepted_code`` would make;
+    or of another ``part`` of keys than code, that what is recorded is as good as what is accepted.
 
     ``stage`` is a stage id; ``interval`` is None when it holds for every interval.
     """
@@ -98,6 +101,7 @@ class Acceptance:
     accepted_by: str
     reason: str
     recorded_at: datetime
+    part: str = KeyPart.CODE.value
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from stagehold.model.stage_state import StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import Columns, Count, Names, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.keep_settings import KeepSettings
 from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.reads import Reads, ReadsForm, StageReads
 from stagehold.spec.settings.restart import FailureDeclaration
@@ -142,8 +144,7 @@ class OutputForm(SpecPart):
 
     committer: CommitterKind = CommitterKind.STAGED
     """Who makes the commits: `staged`, delta-rs of files that Spark wrote; `delta_spark`, Spark, which writes the rows
-    once more.
-    Example: `committer: delta_spark`"""
+    once more. Example: `committer: delta_spark`"""
 
     on_foreign_change: OnForeignChange = OnForeignChange.FAIL
     """What becomes of partitions of a published table whose rows somebody else removed or changed: `fail` stops there
@@ -153,14 +154,12 @@ class OutputForm(SpecPart):
     evolution: Evolution = Field(default=Evolution.EVOLVE, alias="schema")
     """Whether the published table may gain columns and wider types: with `evolve` new columns are NULL in days before
     them, `fail` refuses the run that brings some. None goes and none gets a narrower type with either. For
-    `blocking_persistent` only.
-    Example: `type: blocking_persistent, table: marts.totals, schema: fail`"""
+    `blocking_persistent` only. Example: `type: blocking_persistent, table: marts.totals, schema: fail`"""
 
     on_waiver_end: OnWaiverEnd = OnWaiverEnd.RETRACT
     """What becomes of rows of a published table that were made from data which a gate refuses, when the waiver ends by
     which it could be read: `retract` takes them out, `keep` leaves them there and marks them. For
-    `blocking_persistent` only.
-    Example: `type: blocking_persistent, table: marts.totals, on_waiver_end: keep`"""
+    `blocking_persistent` only. Example: `type: blocking_persistent, table: marts.totals, on_waiver_end: keep`"""
 
     file_bytes: Annotated[Size, Field(ge=KILOBYTE)] = 128 * MEGABYTE
     """About how large a partition's file grows before another is begun. Example: `file_bytes: 64mb`"""
@@ -207,13 +206,11 @@ class InputForm(SpecPart):
     exchange: Exchange = Exchange.FORWARD
     """How the stage reads this input: `forward`, partition i reads partition i; `keyed`, each partition its own key
     groups; `broadcast`, all of it in each partition; `gather`, all of it in the only partition. A bare word stands
-    for the mapping: `inputs: {orders: gather}`.
-    Example: `exchange: keyed, key: customer`"""
+    for the mapping: `inputs: {orders: gather}`. Example: `exchange: keyed, key: customer`"""
 
     key: Columns = ()
     """Columns of the input that a keyed exchange groups by, one name or a list. Rows with equal keys meet in one
-    partition.
-    Example: `exchange: keyed, key: [country, customer]`"""
+    partition. Example: `exchange: keyed, key: [country, customer]`"""
 
     frame: str | None = None
     """The parameter that the function takes it by, or the name that a query of SQL finds it by. Without it: the name of
@@ -231,13 +228,12 @@ class Input(InputForm):
         return self.frame or self.stage
 
 
-class StageSettings(SpecPart):
+class StageSettings(KeepSettings):
     """What a stage says of itself, in the file as in the checked pipeline."""
 
     uid: str | None = None
     """What the stage is called in the ledger and in checkpoints. Give a renamed stage its old name, and it keeps its
-    data. Without it: its name.
-    Example: `uid: sums`"""
+    data. Without it: its name. Example: `uid: sums`"""
 
     was: Names = ()
     """What else the stage was called before, by name or uid, newest first: one or a list. Nothing that is on record is
@@ -247,8 +243,7 @@ class StageSettings(SpecPart):
     key: Columns = ()
     """Columns of the output that tell a row's partition, where an input is keyed. Without it: the key of the first
     keyed input. Of a full outer join it has to be a column that is never NULL on one side only: `coalesce` the keys
-    of both.
-    Example: `key: customer`"""
+    of both. Example: `key: customer`"""
 
     gate: str | None = None
     """The suite of expectations that each partition has to pass before it can be read: `include/suites/NAME.yaml` or
@@ -280,7 +275,7 @@ class StageSettings(SpecPart):
     Example: `on_code_change: keep`"""
 
     determinism: Determinism | None = None
-    """What to do about code that may give other data next time, for this stage. Without it: the pipeline's.
+    """What to do about code that may give other data next time. Without it: what the pipeline says.
     Example: `determinism: error`"""
 
     reads: StageReads = ReadsForm()
@@ -296,8 +291,7 @@ class StageSettings(SpecPart):
 
     effects: Effects | None = None
     """Whether its function may write tables or files while it is called, which may be more than once for a partition.
-    Without it: what the pipeline says.
-    Example: `effects: allowed`"""
+    Without it: what the pipeline says. Example: `effects: allowed`"""
 
     spark: Options = Field(default_factory=dict)
     """Settings of Spark for this stage, over those of the pipeline; they count in its key, and in those of its
@@ -357,6 +351,12 @@ class Stage(StageSettings):
         return is_script(self.job.partition(":")[0])
 
     @property
+    def oldest(self) -> timedelta | None:
+        """How old its data, or that of its source, may be."""
+        ages = (self.max_age, self.source.max_age if self.source else None)
+        return min((age for age in ages if age), default=None)
+
+    @property
     def frames(self) -> tuple[str, ...]:
         """Names of the frames that its function is called with, which a query of it finds them by."""
         return ("source",) if self.source else tuple(edge.given_as for edge in self.inputs)
@@ -371,8 +371,8 @@ class Stage(StageSettings):
 
 
 class Pipeline(RunSettings):
-    """A validated pipeline; stages are in topological order, ``variables`` the values that were put into its file.
-    ``schedule`` is the cron expression of what ``starts`` its runs.
+    """A validated pipeline; stages are in topological order. ``variables`` are the values that were put into its file
+    and suites, ``known_variables`` all that these may name. ``schedule`` is the cron of what ``starts`` its runs.
     """
 
     name: str
@@ -384,6 +384,7 @@ class Pipeline(RunSettings):
     on_gate_warning: tuple[NotifierDeclaration, ...] = ()
     on_resume: tuple[NotifierDeclaration, ...] = ()
     variables: Mapping[str, Any] = Field(default_factory=dict)
+    known_variables: Mapping[str, Any] = Field(default_factory=dict, exclude=True)
     stages: tuple[Stage, ...]
 
     def __str__(self) -> str:

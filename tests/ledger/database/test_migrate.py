@@ -25,7 +25,12 @@ pytestmark = pytest.mark.slow
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0019(connection) -> None:
+    connection.execute(text("ALTER TABLE acceptances DROP COLUMN part"))
+
+
 def undo_0018(connection) -> None:
+    undo_0019(connection)
     connection.execute(text("ALTER TABLE partitions DROP COLUMN counted"))
 
 

@@ -21,6 +21,7 @@ from stagehold.settings import Settings
 
 if TYPE_CHECKING:
     from stagehold.model.records import Restore
+    from stagehold.run.planning.keep_wishes import KeepWishes
     from stagehold.run.planning.planning import RunRequest
     from stagehold.spec.pipeline import Pipeline, Stage
 
@@ -64,7 +65,16 @@ ClaimModeAsked = Annotated[
         "checkpoint of its replaces it.",
     ),
 ]
-Reason = Annotated[str, typer.Option("--reason", help="With --on-code-change: why, kept with your name.")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="PART|STAGE=PART",
+        help="What is there of the interval counts though this changed: code, params, environment or sources; of one "
+        "stage, or of all. From now on, on record with --reason. Repeatable.",
+    ),
+]
+Reason = Annotated[str, typer.Option("--reason", help="With --keep or --on-code-change: why, kept with your name.")]
 Params = Annotated[
     list[str] | None,
     typer.Option("--param", help="A parameter as name=value; the value is JSON, or else text. Repeatable."),
@@ -82,6 +92,7 @@ class RunOptions:
     restore: RestoreSnapshot = None
     allow_non_restored_state: AllowNonRestored = False
     on_code_change: OnCodeChange = None
+    keep: Keep = None
     reason: Reason = ""
     claim_mode: ClaimModeAsked = ClaimMode.NO_CLAIM
     param: Params = None
@@ -120,6 +131,13 @@ def request_asked(
     interval = interval_asked(options.interval, declared.schedule)
     restore = restore_asked(run_id, (declared, interval), options, settings, begins=begins)
     return RunRequest(declared, run_id, interval, params, restore)
+
+
+def keep_asked(options: RunOptions, pipeline: Pipeline) -> KeepWishes | None:
+    """:raises InvalidArgument: it is no part of a key, or nobody says why"""
+    from stagehold.run.planning.keep_wishes import KeepWishes
+
+    return KeepWishes.read(options.keep, pipeline, getpass.getuser(), options.reason) if options.keep else None
 
 
 def stage_asked(pipeline: Pipeline, name: str) -> Stage:

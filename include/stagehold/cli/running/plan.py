@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_explanation, print_table, tell_target
-from stagehold.cli.common.request import AsJson, RunOptions, request_asked, with_run_options
+from stagehold.cli.common.output import ShownTable, explanation, print_document, print_table, tell_target
+from stagehold.cli.common.request import AsJson, RunOptions, keep_asked, request_asked, with_run_options
 from stagehold.cli.running.change_report import COLUMNS, ReportFormat, column_cells, show_change
 from stagehold.errors import InvalidArgument
 from stagehold.settings import Settings, load_settings
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stagehold.plan.imagined.code_changes import StageChange
     from stagehold.plan.resume.decisions import Decision, ResumePlan
     from stagehold.plan.resume.situation import Situation
+    from stagehold.run.planning.keep_wishes import KeepWishes
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.snapshots import BeginsWith
     from stagehold.spec.pipeline import Pipeline
@@ -78,14 +79,17 @@ def plan(
     for option, given in (("--against", against), ("--base", base), ("--budget", budget)):
         if given is not None:
             raise InvalidArgument(option, given, "nothing without --all")
-    show_plan(request_asked(pipeline, run_id, options, settings), settings, as_json=as_json)
+    request = request_asked(pipeline, run_id, options, settings)
+    show_plan(request, settings, keep=keep_asked(options, request.pipeline), as_json=as_json)
 
 
-def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None:
-    """:raises StageholdError: after the plan was shown, if a run of it would be refused"""
+def show_plan(request: RunRequest, settings: Settings, *, keep: KeepWishes | None = None, as_json: bool) -> None:
+    """:param keep: what would be kept in a run that is asked for that.
+    :raises StageholdError: after the plan was shown, if a run of it would be refused"""
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.plan.resume.planner import resume_plan
     from stagehold.run.planning.current_plan import current_situation, sources_read
+    from stagehold.run.planning.keep_wishes import keeping
     from stagehold.run.planning.refusal import (
         changed_columns,
         left_to_others,
@@ -96,6 +100,8 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
     from stagehold.run.planning.restoring import remark_on, what_was_released
 
     situation = current_situation(request, settings)
+    if keep:
+        situation, _ = keeping(situation, keep, request.interval)
     found = resume_plan(situation)
     preview = RestorePreview.of(request, situation, found)
     with open_ledger(settings) as ledger:
@@ -128,7 +134,7 @@ def show_plan(request: RunRequest, settings: Settings, *, as_json: bool) -> None
         if changed:
             print_table("columns of published tables that change", COLUMNS, map(column_cells, changed))
         tell_target(settings)
-        _print_table(request, found)
+        plan_table(request, found).print()
         if released := what_was_released(request, found):
             typer.echo(released)
         for line in left:
@@ -206,11 +212,11 @@ def _print_json(
     print_document({**about, "summary": [asdict(line) for line in explain(plan)], "decisions": decisions})
 
 
-def _print_table(request: RunRequest, plan: ResumePlan) -> None:
-    print_explanation(f"{request.pipeline.name} for {request.interval}", plan)
-    if put_in := request.pipeline.variables:
-        typer.echo(f"with {', '.join(f'{name}={value}' for name, value in put_in.items())}")
-    typer.echo(str(plan.counts))
+def plan_table(request: RunRequest, plan: ResumePlan) -> ShownTable:
+    """What is done about each stage and why; below it stands what was put in for variables, and the counts."""
+    shown, put_in = explanation(f"{request.pipeline.name} for {request.interval}", plan), request.pipeline.variables
+    told = [f"with {', '.join(f'{name}={value}' for name, value in put_in.items())}"] if put_in else []
+    return replace(shown, below=(*told, str(plan.counts)))
 
 
 TAKEN = ("stage", "was cut into", "takes over", "then")

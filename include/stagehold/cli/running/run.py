@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from stagehold.cli.common.output import print_document, print_progress, print_table
-from stagehold.cli.common.request import AsJson, PipelineName, RunOptions, ShowTimings, request_asked, with_run_options
+from stagehold.cli.common.request import (
+    AsJson,
+    PipelineName,
+    RunOptions,
+    ShowTimings,
+    keep_asked,
+    request_asked,
+    with_run_options,
+)
 from stagehold.cli.running.plan import show_plan
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.run.planning.keep_wishes import KeepWishes
     from stagehold.run.planning.planning import RunRequest
 
 CANCELLED = 130  # as shells say of a program that was interrupted
@@ -56,8 +65,11 @@ def run(
     settings = load_settings()
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     request = request_asked(pipeline, name, options, settings, begins=not dry_run)
+    keep = keep_asked(options, request.pipeline)
     if dry_run:
-        return show_plan(request, settings, as_json=as_json)
+        return show_plan(request, settings, keep=keep, as_json=as_json)
+    if keep:
+        _keep(request, keep, settings)
     TIMINGS.passed(Lap.REQUEST)
     run_here(request, settings, parallel, as_json=as_json, timings=timings)
 
@@ -70,6 +82,16 @@ def attempts_at_a_time(settings: Settings) -> int:
     if local and settings.spark_cores <= CORES_OF_ONE:
         return 1
     return settings.spark_slots or (settings.spark_cores if local else 1)
+
+
+def _keep(request: RunRequest, wishes: KeepWishes, settings: Settings) -> None:
+    from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.run.planning.keep_wishes import record_kept
+
+    with open_ledger(settings) as ledger:
+        words = record_kept(request, wishes, ledger, settings)
+    kept = sorted({f"{word.part} of {word.stage}" for word in words})
+    print_progress(f"kept, on record: {', '.join(kept)}" if kept else "--keep: nothing is there that it would keep")
 
 
 class TimeIsUp(KeyboardInterrupt):
@@ -88,7 +110,7 @@ def run_here(request: RunRequest, settings: Settings, parallel: int | None, *, a
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     limit = request.pipeline.run_timeout
     try:
-        with _limited(limit):
+        with limited(limit):
             side_by_side = parallel or attempts_at_a_time(settings)
             outcome = run_locally(request, settings, print_progress, parallel=side_by_side)
     except KeyboardInterrupt as interrupt:
@@ -116,10 +138,13 @@ def _show_timings() -> None:
 
 
 @contextmanager
-def _limited(limit: timedelta | None) -> Iterator[None]:
+def limited(limit: timedelta | None) -> Iterator[None]:
     """Raise TimeIsUp in the main thread when the block takes longer."""
+    if limit is None:
+        yield
+        return
     signal.signal(signal.SIGALRM, _raise_time_is_up)
-    signal.setitimer(signal.ITIMER_REAL, limit.total_seconds() if limit else 0)
+    signal.setitimer(signal.ITIMER_REAL, limit.total_seconds())
     try:
         yield
     finally:

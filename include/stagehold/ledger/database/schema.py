@@ -28,7 +28,7 @@ from stagehold.model.pulse import Pulse
 from stagehold.model.records import AttemptState, FailureClass, RunState, Severity
 from stagehold.model.standing import PartitionState
 
-SCHEMA_VERSION = "0018"
+SCHEMA_VERSION = "0019"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -236,9 +236,11 @@ acceptances = _appended(
     Column("accepted_by", String(250), nullable=False),
     Column("reason", FreeText, nullable=False),
     Column("recorded_at", UtcTime, nullable=False),
+    Column("part", String(64), nullable=False, server_default="code"),
     Index(None, "pipeline", "stage", "id"),
     comment=(
-        "Scope: somebody's word that data made by one version of a stage's code is as good as another version's. "
+        "Scope: somebody's word that data made by one version of a stage's code, or with another part of its key, is "
+        "as good as another's. "
         "Lifetime: appended, never rewritten. NULL: interval, it holds for every interval."
     ),
 )

@@ -57,6 +57,25 @@ class ComputeKey:
         return tuple(name for name in CAUSES if getattr(self, name) != getattr(before, name))
 
 
+class KeyPart(StrEnum):
+    """What a change of may be let pass: data that was made with another one counts all the same. Settings say how rows
+    are cut into partitions, so that of other ones nothing can be kept.
+    """
+
+    CODE = "code"
+    PARAMS = "params"
+    ENVIRONMENT = "environment"  # versions of Python, Spark and packages
+    SOURCES = "sources"  # what a stage with a source has read
+
+    @property
+    def cause(self) -> str:
+        """The part of a key that it stands for."""
+        return "inputs" if self is KeyPart.SOURCES else self.value
+
+    def of(self, key: ComputeKey) -> str:
+        return str(getattr(key, self.cause))
+
+
 CAUSES = tuple(field.name for field in fields(ComputeKey))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stagehold.model.choices import Acceptance
-from stagehold.model.keys.compute_key import ComputeKey, digest
+from stagehold.model.keys.compute_key import ComputeKey, KeyPart, digest
 from stagehold.model.records import PartitionRecord, StageVerdict
 
 
@@ -31,16 +31,18 @@ def last_verdict_on(content: str, verdicts: Sequence[StageVerdict]) -> StageVerd
     return next((verdict for verdict in reversed(verdicts) if verdict.fingerprint == content), None)
 
 
-def acceptance_of(recorded: str, present: str, words: Sequence[Acceptance]) -> Acceptance | None:
-    """The word by which data of the ``recorded`` code counts under the ``present`` one, maybe through further ones;
-    the newest wins.
+def acceptance_of(
+    recorded: str, present: str, words: Sequence[Acceptance], part: KeyPart = KeyPart.CODE
+) -> Acceptance | None:
+    """The word by which data of the ``recorded`` code, or other ``part`` of keys, counts under the ``present`` one,
+    maybe through further ones; the newest wins.
     """
     good: dict[str, Acceptance | None] = {present: None}
     while word := next(
         (
             acceptance
             for acceptance in reversed(words)
-            if acceptance.accepted_code in good and acceptance.recorded_code not in good
+            if acceptance.part == part and acceptance.accepted_code in good and acceptance.recorded_code not in good
         ),
         None,
     ):

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from stagehold.code.sql_job import shown_job
 from stagehold.model.choices import CodeChoice, CodeHandling
 from stagehold.model.foreign_change import ForeignChange
-from stagehold.model.keys.compute_key import ComputeKey, changed_reads, digest, reads_part
+from stagehold.model.keys.compute_key import ComputeKey, KeyPart, changed_reads, digest, reads_part
 from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.model.records import PartitionRecord
 from stagehold.model.standing import PartitionState
-from stagehold.plan.grounds.content_verdicts import acceptance_of
 from stagehold.plan.grounds.reasons import Detail, Reason, because, joined
 from stagehold.plan.resume.decisions import (
     BlockedDecision,
@@ -21,6 +20,7 @@ from stagehold.plan.resume.decisions import (
     ReuseDecision,
     RunDecision,
 )
+from stagehold.plan.resume.kept_parts import began_otherwise, too_old, why_kept
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, own_waiver_ended, waivers_of, who_waived, why_ended
@@ -103,11 +103,13 @@ def judge(
             AGAIN if situation.confined else "asked for: restore starts at or before this stage"
         )
     changes = _changes(stage, record, key, situation)
-    why_it_counts = _why_old_code_counts(stage, record, key, situation) if "code" in changes else None
-    counting = [change for change in changes if change != "code" or why_it_counts is None]
+    kept = {change: why for change in changes if (why := _why_it_counts(change, stage, record, key, situation))}
+    counting = [change for change in changes if change not in kept]
     if counting:
         return RunDecision, joined([_in_words(change, stage, record, situation, upstreams) for change in counting])
-    return _judge_unchanged(stage, record, situation, why_it_counts)
+    if why_old := too_old(stage, record, situation):
+        return RunDecision, because(why_old)
+    return _judge_unchanged(stage, record, situation, "; ".join(kept.values()) or None)
 
 
 def _judge_unchanged(stage: Stage, record: PartitionRecord, situation: Situation, why_it_counts: str | None) -> Opinion:
@@ -257,18 +259,21 @@ def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: 
     )
 
 
-def _why_old_code_counts(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> str | None:
-    """Why data that other code made still counts. Refused data is always tried again with the new code."""
-    made_by = ComputeKey.parse(record.compute_key)
+def _why_it_counts(
+    change: str, stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation
+) -> str | None:
+    """Why data still counts that was made with another one of what ``change`` names. Refused data is always tried
+    again.
+    """
     if not record.state.counts_as_done:
         return None
-    choice = situation.of(stage.name).order.code_choice
-    if choice and made_by and made_by.code in choice.made_by:
-        return _why_chosen(choice)
-    if stage.on_code_change is OnCodeChange.KEEP:
-        return "made by other code, and kept since the stage says on_code_change: keep"
-    word = made_by and acceptance_of(made_by.code, key.code, situation.of(stage.name).words.acceptances)
-    return f"made by other code, which {word.accepted_by} accepted: {word.reason}" if word else None
+    if change == KeyPart.CODE:
+        made_by, choice = ComputeKey.parse(record.compute_key), situation.of(stage.name).order.code_choice
+        if choice and made_by and made_by.code in choice.made_by:
+            return _why_chosen(choice)
+        if stage.on_code_change is OnCodeChange.KEEP:
+            return "made by other code, and kept since the stage says on_code_change: keep"
+    return why_kept(change, stage, record, key, situation)
 
 
 def _why_chosen(choice: CodeChoice) -> str | None:
@@ -299,7 +304,7 @@ def _in_words(
             return because("the Spark or Python environment changed")
         case "params":
             return because("parameters changed")
-        case "inputs" if interval := _began_otherwise(stage, record, situation):
+        case "inputs" if interval := began_otherwise(stage, record, situation):
             return because(f"what {stage.name} kept in {interval} changed")
         case "inputs" if stage.source:
             return because("its source changed")
@@ -308,12 +313,6 @@ def _in_words(
         case "reads":
             return _changed_reads(stage, record, situation)
     return because("it was recorded in a format this version cannot read")
-
-
-def _began_otherwise(stage: Stage, record: PartitionRecord, situation: Situation) -> str | None:
-    """The interval that by now keeps other state than the partition began with."""
-    earlier, cut = situation.of(stage.name).earlier, Cut(stage.partitions, stage.max_parallelism)
-    return earlier.interval if earlier and earlier.changed_since(record, stage.states, cut) else None
 
 
 def _changed_reads(stage: Stage, record: PartitionRecord, situation: Situation) -> Reason:

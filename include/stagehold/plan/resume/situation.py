@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from stagehold.model.choices import Acceptance, CodeChoice, Waiver
@@ -122,7 +123,8 @@ class Situation:
 
     ``confined`` is where a run works that was told so; None for everywhere. ``put_back`` are the stages of a run that
     puts them back as they are recorded, and does nothing else; None for every other run. ``history`` are all records of
-    the interval, oldest first, if somebody ever waived something of it.
+    the interval, oldest first, if somebody ever waived something of it. ``now`` is when the run began, by which
+    data may be too old.
     """
 
     pipeline: Pipeline
@@ -132,6 +134,7 @@ class Situation:
     confined: Confinement | None = None
     put_back: frozenset[str] | None = None
     history: tuple[PartitionRecord, ...] = ()
+    now: datetime | None = None
 
     def of(self, stage: str) -> StageSituation:
         return self.stages[stage]

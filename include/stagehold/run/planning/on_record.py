@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from stagehold.errors import UnknownName
 from stagehold.lake.available import missing_data, missing_files
 from stagehold.lake.published import Absences, absences
 from stagehold.ledger.ledger import Ledger
@@ -74,3 +76,11 @@ def _committed(records: tuple[PartitionRecord, ...]) -> tuple[PartitionRecord, .
     """The records that are looked for. Released ones are left out: their data may be deleted at any moment."""
     kept = (record for record in records if record.state.keeps_files)
     return tuple(record for record in kept if record.version is not None)
+
+
+def began(run_id: str, ledger: Ledger) -> datetime:
+    """When a run began; now, if it has not yet."""
+    try:
+        return ledger.runs.get(run_id).started_at
+    except UnknownName:
+        return datetime.now(UTC)

@@ -38,7 +38,7 @@ from stagehold.plan.split.partition_counts import (
 from stagehold.plan.split.regions import Region, stage_regions, stored_with
 from stagehold.run.planning.acceptance import acceptances_for, by_stage, verdicts_of, with_production
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
-from stagehold.run.planning.on_record import on_record
+from stagehold.run.planning.on_record import began, on_record
 from stagehold.run.planning.shared_facts import SharedFacts, environment
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
@@ -199,6 +199,7 @@ class IntervalView:
             confined=_confined(request),
             put_back=begins_with.put_back(pipeline) if begins_with and begins_with.restore.as_recorded else None,
             history=ledger.partitions.of_interval(pipeline.name, request.interval) if words else (),
+            now=began(request.run_id, ledger) if any(stage.oldest for stage in pipeline.stages) else None,
         )
 
 

@@ -27,7 +27,7 @@ ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
 DDL_COLUMN = re.compile(r"\s*\w+\s*[\s:]\s*\w.*", re.DOTALL)
 SOME_INTERVAL = IntervalTimes("2026-11-20", datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
-OF_ALL = ("owner", "description")
+OF_ALL = ("owner", "description", "max_age")
 FILES = ("path", "splits", "if_missing", "incremental", "on_change", "columns", "freshness", *OF_ALL)
 FIELDS = {
     SourceKind.PARQUET: (*FILES, "where"),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainValidator
 from pydantic_core import PydanticCustomError
 
+from stagehold.model.keys.compute_key import KeyPart
 from stagehold.model.units import AUTO
 
 PLAIN_TYPES = (
@@ -84,6 +85,13 @@ Names = Annotated[
     ),
 ]
 Columns = Names
+KeyParts = Annotated[
+    tuple[KeyPart, ...],
+    BeforeValidator(
+        lambda given: (given,) if isinstance(given, str) else given,
+        json_schema_input_type=KeyPart | tuple[KeyPart, ...],
+    ),
+]
 Params = Annotated[
     Mapping[str, JsonValue],
     BeforeValidator(

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from stagehold.errors import InvalidParameter
 from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration, Size
 from stagehold.spec.settings.airflow_settings import DagSettings
-from stagehold.spec.settings.fields import Count, Names, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.fields import Count, KeyParts, Names, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.reads import Undeclared
 from stagehold.spec.settings.restart import RestartSettings
 
@@ -303,6 +303,11 @@ class RunSettings(SpecPart):
     params: Params = Field(default_factory=dict)
     """Parameters with their defaults. A run may be given other values; functions find them in `ctx.params`.
     Example: `params: {country: de, limit: 10}`"""
+
+    keep: KeyParts = ()
+    """Changes that leave recorded partitions of all stages as they are: `code`, `params`, `environment`, `sources`; see
+    `keep` of a stage.
+    Example: `keep: environment`"""
 
     secrets: Names = ()
     """Names of secrets that functions ask for by `ctx.secret("NAME")`, or sources by `password_secret`. They are looked

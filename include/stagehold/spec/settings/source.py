@@ -269,6 +269,9 @@ class SourceSettings(SpecPart):
     Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
     splits: 8, password_secret: api_token`"""
 
+    max_age: PositiveDuration | None = None
+    """How long ago it may have been read when a run begins; after that it is read again. Example: `max_age: 12h`"""
+
     reread: Reread = Reread.INTERVAL
     """Whether rows of a database that an interval has read count for all its runs, or are read again by each new run.
     Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
