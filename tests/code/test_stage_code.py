@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stagehold.code.project import find_module, unchanging_files
 from stagehold.code.stage_code import CodeFingerprint, code_fingerprint
 
 FILES = {
@@ -350,3 +351,16 @@ def test_relative_imports_and_packages_lead_to_their_modules(code: Code) -> None
 def test_nothing_is_imported(code: Code) -> None:
     code.write("jobs/loud.py", "raise SystemExit\n\ndef step(ctx, source): return source\n")
     assert code.fingerprint("jobs.loud:step").value
+
+
+def test_files_that_are_taken_not_to_change_are_looked_at_once(tmp_path):
+    (tmp_path / "helpers.py").write_text("def clean(frame):\n    return frame\n")
+    (tmp_path / "work.py").write_text("import helpers\n\ndef job(ctx, source):\n    return helpers.clean(source)\n")
+    with unchanging_files():
+        before = code_fingerprint("work:job", tmp_path)
+        (tmp_path / "helpers.py").write_text("def clean(frame):\n    return frame.distinct()\n")
+        (tmp_path / "late.py").touch()
+        assert code_fingerprint("work:job", tmp_path) == before
+        assert find_module("late", tmp_path) == tmp_path / "late.py"  # it was not looked for before
+    assert before.files == ("helpers.py", "work.py")
+    assert code_fingerprint("work:job", tmp_path) not in (before, None)

@@ -68,11 +68,14 @@ def check(
     files: Files = None, output: Format = CheckFormat.TEXT, spark: OnSpark = False, as_json: AsJson = False
 ) -> None:
     """Check pipelines, their code, SQL and suites without running anything; or the Spark server for them."""
+    from stagehold.code.project import unchanging_files
+
     settings = load_settings()
     if spark:
         return _check_server(settings, as_json=as_json)
-    checked = _chosen(files or (), settings)
-    every = {*_of_project_file(settings), *(line for each in checked for line in _lines(each, settings))}
+    with unchanging_files():
+        checked = _chosen(files or (), settings)
+        every = {*_of_project_file(settings), *(line for each in checked for line in _lines(each, settings))}
     found = sorted(every, key=lambda line: (line.file, line.line, line.text))
     failed = any(line.weight is Weight.ERROR for line in found)
     if as_json:
@@ -116,11 +119,14 @@ def _chosen(files: Sequence[str], settings: Settings) -> Sequence[Pipeline | Inv
     """:raises UnknownName: one of ``files`` is none of a pipeline"""
     from stagehold.spec.loading.loader import load_each_pipeline
 
-    every = {Path(each.file).resolve(): each for each in load_each_pipeline(settings)}
+    every: dict[Path, list[Pipeline | InvalidSpec]] = {}
+    for each in load_each_pipeline(settings):
+        every.setdefault(Path(each.file).resolve(), []).append(each)
     unknown = next((file for file in files if Path(file).resolve() not in every), None)
     if unknown is not None:
         raise UnknownName("file of a pipeline", unknown, sorted(map(_shown, every)))
-    return [every[Path(file).resolve()] for file in files] or tuple(every.values())
+    chosen = [Path(file).resolve() for file in files] or [*every]
+    return [each for file in chosen for each in every[file]]
 
 
 def _of_project_file(settings: Settings) -> Iterator[CheckedLine]:
@@ -148,11 +154,11 @@ def _refused(error: InvalidSpec) -> Iterator[CheckedLine]:
 
 def _of_suite(pipeline: Pipeline, stage: Stage, settings: Settings) -> Iterator[CheckedLine]:
     from stagehold.gates.suite import check_scope
-    from stagehold.gates.suite_files import find_suite
+    from stagehold.gates.suite_files import suite_of
 
     try:
         if stage.gate:
-            check_scope(find_suite(stage.gate, Path(settings.suites), Path(settings.project)), stage, pipeline)
+            check_scope(suite_of(pipeline, stage.gate, settings), stage, pipeline)
     except InvalidSpec as error:
         yield from _refused(error)
 

@@ -6,6 +6,7 @@ import ast
 import symtable
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from stagehold.code.project import Module, find_module
@@ -17,6 +18,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 Chain = tuple[str, ...]  # a dotted name: ("helpers", "clean") for helpers.clean
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+STATEMENTS = 4096  # of which is kept what their text shows: hundreds of stages reach the same ones
 IGNORED_FIELDS = ("ctx", "kind", "type_comment")  # say nothing that the rest of the tree does not
 
 
@@ -137,6 +139,12 @@ def with_parents(name: str) -> tuple[str, ...]:
     return tuple(".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 
+@lru_cache(maxsize=STATEMENTS)
+def text_of(statement: ast.stmt) -> str:
+    """Its canonical text."""
+    return canonical(statement)
+
+
 def canonical(node: ast.AST) -> str:
     """A text that is equal for equal code: formatting, comments, docstrings and the Python version do not show."""
     fields = ((name, value) for name, value in ast.iter_fields(node) if name not in IGNORED_FIELDS)
@@ -161,6 +169,7 @@ def is_bare_constant(statement: object) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+@lru_cache(maxsize=STATEMENTS)
 def global_chains(statement: ast.stmt) -> frozenset[Chain]:
     """Dotted names that start at module level: parameters and local variables of the same name are not meant.
 
@@ -178,15 +187,18 @@ def chains_from(node: ast.AST, roots: frozenset[str]) -> frozenset[Chain]:
     return frozenset().union(*(chains_from(child, roots) for child in ast.iter_child_nodes(node)))
 
 
-def nested_imports(statement: ast.stmt) -> Iterator[ast.Import | ast.ImportFrom]:
+@lru_cache(maxsize=STATEMENTS)
+def nested_imports(statement: ast.stmt) -> tuple[ast.Import | ast.ImportFrom, ...]:
     """Imports anywhere inside the statement."""
-    return (node for node in ast.walk(statement) if isinstance(node, ast.Import | ast.ImportFrom))
+    return tuple(node for node in ast.walk(statement) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
+@lru_cache(maxsize=STATEMENTS)
 def attributes(statement: ast.stmt) -> frozenset[str]:
     return frozenset(node.attr for node in ast.walk(statement) if isinstance(node, ast.Attribute))
 
 
+@lru_cache(maxsize=STATEMENTS)
 def stored_names(statement: ast.stmt) -> frozenset[str]:
     """Names that running the statement may bind, functions and classes included."""
     names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
@@ -196,10 +208,15 @@ def stored_names(statement: ast.stmt) -> frozenset[str]:
     return frozenset(names | {node.name for node in definitions})
 
 
-def called_at_once(node: ast.AST) -> Iterator[str]:
+@lru_cache(maxsize=STATEMENTS)
+def called_at_once(statement: ast.AST) -> frozenset[str]:
     """First names of what is called when the statement itself runs: calls, decorators, base classes;
     no function bodies.
     """
+    return frozenset(_called(statement))
+
+
+def _called(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.ClassDef):
         yield from _roots([*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)])
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -207,7 +224,7 @@ def called_at_once(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call):
         yield from _roots([node.func])
     for child in _run_at_once(node):
-        yield from called_at_once(child)
+        yield from _called(child)
 
 
 def _run_at_once(node: ast.AST) -> Iterator[ast.AST]:

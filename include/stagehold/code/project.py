@@ -5,10 +5,13 @@ Python that would run them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 from stagehold.code.script_job import function_of, is_script, script_tree
 from stagehold.code.sql_job import is_sql, text_in, tree_of, written_sql
@@ -29,20 +32,51 @@ class Module:
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
 
 
+_KNOWN: ContextVar[dict[Hashable, Any] | None] = ContextVar("known", default=None)
+Found = TypeVar("Found")
+
+
+@contextmanager
+def unchanging_files() -> Iterator[None]:
+    """Take the project's files in the block as they are when they are first looked at: hundreds of stages import the
+    same modules.
+    """
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
+def found_once(what: Hashable, find: Callable[[], Found]) -> Found:
+    """What ``find`` gives, which is kept within `unchanging_files`."""
+    known = _KNOWN.get()
+    if known is None:
+        return find()
+    if what not in known:
+        known[what] = find()
+    return known[what]  # type: ignore[no-any-return]
+
+
 def find_module(name: str, project: Path) -> Path | None:
     """The file or, for a package without ``__init__.py``, the folder with code that ``import name`` would take from
     ``project``.
 
     None means that the name is not the project's: the standard library or an installed package.
     """
+    return found_once(("module", name, str(project)), lambda: _find_module(name, project))
+
+
+def _find_module(name: str, project: Path) -> Path | None:
     if is_sql(name) or is_script(name):
         return _named_file(name, project)
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     place = project.joinpath(*name.split("."))
-    files = (place / "__init__.py", place.with_suffix(".py"))
+    is_folder = place.is_dir()
+    files = (place / "__init__.py", place.with_suffix(".py")) if is_folder else (place.with_suffix(".py"),)
     found = next((path for path in files if path.is_file()), None)
-    return found or (place if any(place.rglob("*.py")) else None)
+    return found or (place if is_folder and any(place.rglob("*.py")) else None)
 
 
 def _named_file(name: str, project: Path) -> Path | None:

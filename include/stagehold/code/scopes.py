@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from stagehold.code.bindings import CannotFollow, imports_of
 from stagehold.code.project import Function, Module
@@ -27,6 +27,11 @@ class ModuleNames:
         self.imported = {name: target for statement in statements for name, target in _imported(statement, module)}
         self.assigned = _assigned(module.tree.body)
         self.defined = {node.name for node in module.tree.body if isinstance(node, Function | ast.ClassDef)}
+
+
+@lru_cache(maxsize=256)
+def names_of(module: Module) -> ModuleNames:
+    return ModuleNames(module)
 
 
 def _imported(statement: ast.Import | ast.ImportFrom, module: Module) -> Iterator[tuple[str, str]]:

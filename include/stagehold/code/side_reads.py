@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagehold.code.scopes import ModuleNames, NameScope, last_name
+from stagehold.code.scopes import NameScope, last_name, names_of
 from stagehold.code.script_job import is_script
 from stagehold.code.sql_job import is_sql
 from stagehold.code.sql_tables import OF_TABLES, UNKNOWN, tables_in, view_name, views_in
@@ -88,7 +88,7 @@ def side_reads(job: str, project: Path, frames: Iterable[str] = ()) -> tuple[Sid
     as far as the code can be followed. In a file of SQL, ``frames`` are what the stage is given by name.
     """
     reached = reached_code(job, project)
-    modules = {module.path: ModuleNames(module) for module, _ in reached}
+    modules = {module.path: names_of(module) for module, _ in reached}
     scopes = [NameScope(modules[module.path], statement) for module, statement in reached]
     given = frames if is_sql(job.partition(":")[0]) else ()
     views = frozenset((*given, *(view for scope in scopes for view in _views(scope))))

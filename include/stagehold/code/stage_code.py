@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,14 +22,14 @@ from stagehold.code.bindings import (
     Imported,
     attributes,
     bind,
-    canonical,
     chains_from,
     global_chains,
     imports_of,
     is_project,
     nested_imports,
+    text_of,
 )
-from stagehold.code.project import Module, find_module, load_module
+from stagehold.code.project import Module, find_module, found_once, load_module
 from stagehold.model.keys.compute_key import digest
 
 DYNAMIC_NAMES = frozenset(
@@ -71,23 +70,13 @@ class CodeFingerprint:
 
 def code_fingerprint(job: str, project: Path) -> CodeFingerprint:
     """Hash what ``module:function`` runs. An unreadable or missing job has no hash either."""
-    module, _, function = job.partition(":")
-    closure = _Closure(project)
-    try:
-        closure.reach_member(module, function, (), job)
-        closure.follow_all()
-    except UNREADABLE as error:
-        return CodeFingerprint(None, str(error), closure.files)
-    return CodeFingerprint(closure.digest(), None, closure.files)
+    closure = _followed(job, project)
+    return CodeFingerprint(None if closure.reason else closure.digest(), closure.reason, closure.files)
 
 
 def reached_code(job: str, project: Path) -> tuple[tuple[Module, ast.stmt], ...]:
     """The statements that count for ``module:function``, with their modules; as far as the code can be followed."""
-    module, _, function = job.partition(":")
-    closure = _Closure(project)
-    with suppress(*UNREADABLE):
-        closure.reach_member(module, function, (), job)
-        closure.follow_all()
+    closure = _followed(job, project)
     return tuple((closure.modules[name][0], statement) for name, statement in closure.counted)
 
 
@@ -95,22 +84,35 @@ def code_parts(job: str, project: Path) -> dict[str, str]:
     """A hash of each part of the project's code that counts for ``module:function``, by its file and name; as far as
     the code can be followed.
     """
-    module, _, function = job.partition(":")
-    closure = _Closure(project)
-    with suppress(*UNREADABLE):
-        closure.reach_member(module, function, (), job)
-        closure.follow_all()
+    closure = _followed(job, project)
     files = {name: found.path.relative_to(project).as_posix() for name, (found, _) in closure.modules.items()}
     return {f"{files[place[0]]}: {place[1]}": digest(texts) for place, texts in closure.parts.items()}
 
 
+def _followed(job: str, project: Path) -> _Closure:
+    """All that the job reaches, as far as the code can be followed."""
+    return found_once(("code", job, str(project)), lambda: _follow(job, project))
+
+
+def _follow(job: str, project: Path) -> _Closure:
+    module, _, function = job.partition(":")
+    closure = _Closure(project)
+    try:
+        closure.reach_member(module, function, (), job)
+        closure.follow_all()
+    except UNREADABLE as error:
+        closure.reason = str(error)
+    return closure
+
+
 class _Closure:
     """Everything reached so far: parts of code by where they stand,
-    and statements whose references are still to follow.
+    and statements whose references are still to follow. If it cannot be followed to its end, ``reason`` says where.
     """
 
     def __init__(self, project: Path) -> None:
         self.project = project
+        self.reason: str | None = None
         self.modules: dict[str, tuple[Module, Bindings]] = {}
         self.parts: dict[tuple[str, str], tuple[str, ...]] = {}
         self.pending: list[tuple[str, ast.stmt]] = []
@@ -199,7 +201,7 @@ class _Closure:
         """Put statements into the hash, once, and remember to follow them."""
         if (module, name) not in self.parts:
             counted = tuple(statements)
-            self.parts[module, name] = tuple(canonical(statement) for statement in counted)
+            self.parts[module, name] = tuple(map(text_of, counted))
             self.counted.extend((module, statement) for statement in counted)
             self.pending.extend((module, statement) for statement in counted)
 
