@@ -23,6 +23,7 @@ COMMANDS = {  # as `--help` lists them
     "check": "stagehold.cli.check_command:check",
     "plan": "stagehold.cli.running.plan:plan",
     "try": "stagehold.cli.running.try_command:try_",
+    "sample": "stagehold.cli.running.sample_command:sample",
     "what-if": "stagehold.cli.what_if_command:what_if",
     "backfill": "stagehold.cli.backfill.backfill_command:backfill",
     "resume": "stagehold.cli.running.resume:resume",

@@ -184,6 +184,10 @@ class FrameBuilder:
                 self._ready[name, calls[-1].partitions] = calls[-1]
         return self._calls
 
+    def inputs(self, stage: Stage, partitions: tuple[int, ...]) -> dict[str, DataFrame]:
+        """What the stage's function is given for ``partitions`` together."""
+        return self._inputs.of(stage, partitions, keep_partition=False)[0]
+
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
         """The stage's output for ``partitions``, with `_partition` and the group columns by which its keyed readers
         prune.
