@@ -14,7 +14,7 @@ from stagehold.cli.main import app
 from stagehold.cli.sandbox import offer_sandboxes
 from stagehold.settings import load_settings
 
-WITHOUT = {"init", "up", "down", "demo", "sandbox list", "sandbox remove"}
+WITHOUT = {"init", "up", "down", "demo", "sandbox list", "sandbox promote", "sandbox remove"}
 small = typer.Typer()
 
 

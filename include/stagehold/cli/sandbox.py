@@ -4,6 +4,7 @@ command that reads or writes a lake or a ledger.
 
 from __future__ import annotations
 
+import getpass
 import inspect
 import os
 from collections.abc import Callable, Iterator
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import moment, print_document, print_table
-from stagehold.cli.common.request import AsJson
-from stagehold.errors import InvalidArgument
-from stagehold.settings import load_settings
+from stagehold.cli.common.output import moment, print_document, print_progress, print_table
+from stagehold.cli.common.request import AsJson, Interval, PipelineName
+from stagehold.errors import InvalidArgument, StageholdError, UnknownName
+from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.run.clearing.sandboxes import Sandbox
@@ -32,6 +33,10 @@ sandbox = typer.Typer(
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The sandbox, as `stagehold sandbox list` names it.")]
 
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be taken over.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; kept with your name.")]
+By = Annotated[str | None, typer.Option("--by", help="Who does it. Default: you.")]
+
 VARIABLE = "STAGEHOLD_SANDBOX"
 
 SandboxName = Annotated[
@@ -45,9 +50,7 @@ SandboxName = Annotated[
 @sandbox.command("list")
 def list_them(as_json: AsJson = False) -> None:
     """List sandboxes with their sizes. `stagehold run PIPELINE --sandbox NAME` makes one."""
-    from stagehold.run.clearing.sandboxes import sandboxes
-
-    found = sandboxes(load_settings())
+    found = sandboxes_of(load_settings())
     if as_json:
         print_document({"sandboxes": [asdict(sandbox) for sandbox in found]})
     elif found:
@@ -68,6 +71,55 @@ def remove(name: Name, as_json: AsJson = False) -> None:
         print_document({"removed": asdict(gone)})
     else:
         typer.echo(f"Removed sandbox {gone.name}: {decimal(gone.bytes)}, of {gone.lake} and {gone.ledger}.")
+
+
+@sandbox.command()
+def promote(
+    name: Name,
+    pipeline: PipelineName,
+    interval: Interval = None,
+    dry_run: DryRun = False,
+    reason: Reason = "",
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make what a sandbox has of an interval what production has, without computing it again.
+
+    It is a run of production that begins with what the sandbox's newest run of the interval has reached: with its
+    lease, judged by its gates, published by one commit for each table. What would be computed is refused.
+    """
+    from stagehold.cli.common.request import interval_asked
+    from stagehold.run.here.promotion import Promotion
+    from stagehold.spec.loading.loader import find_pipeline
+
+    settings, who = load_settings(), by or getpass.getuser()
+    if settings.sandbox:
+        raise InvalidArgument(VARIABLE, settings.sandbox, "nothing: what is promoted becomes what production has")
+    if name not in (known := [each.name for each in sandboxes_of(settings)]):
+        raise UnknownName("sandbox", name, known)
+    declared = find_pipeline(pipeline, settings)
+    wanted = interval_asked(interval, declared.schedule)
+    promotion = Promotion.of(name, declared, wanted, settings, who=who, progress=print_progress)
+    try:
+        taken = len(promotion.plan().decisions)
+    except StageholdError:
+        promotion.clean_up(print_progress)
+        raise
+    outcome = None if dry_run else promotion.carry_out(who, reason, print_progress)
+    promotion.clean_up(print_progress)
+    found = {"sandbox": name, "pipeline": pipeline, "interval": wanted, "partitions": taken}
+    if as_json:
+        print_document({**found, "run_id": promotion.request.run_id if outcome else None})
+    elif outcome:
+        typer.echo(f"{pipeline} for {wanted} has what sandbox {name} had: run {promotion.request.run_id}, {outcome}")
+    else:
+        typer.echo(f"{taken} partitions would be taken over, and nothing computed; nothing was changed")
+
+
+def sandboxes_of(settings: Settings) -> tuple[Sandbox, ...]:
+    from stagehold.run.clearing.sandboxes import sandboxes
+
+    return sandboxes(settings)
 
 
 def _cells(sandbox: Sandbox) -> tuple[str, ...]:

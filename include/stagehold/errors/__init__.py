@@ -102,6 +102,8 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   |   +-- SavepointFailed      a savepoint that was asked for was not made
     |   |   +-- NothingToSave        nothing is left of a run
     |   |   +-- RollbackIncomplete   going back to a savepoint means computing
+    |   |   +-- NothingToPromote     a sandbox has no finished run of an interval
+    |   |   +-- PromotionComputes    production would compute what a sandbox has again
     |   |   +-- ExportUnusable       what should be imported is not what was exported
     |   +-- RunSuspended             a run was stopped with a savepoint
     +-- RunError                     a region of a run does not start, or not to its end

@@ -224,6 +224,34 @@ class RollbackIncomplete(SavepointError, Terminal):
         )
 
 
+class NothingToPromote(SavepointError, Terminal):
+    """A sandbox has nothing of an interval that could be what production has."""
+
+    def __init__(self, sandbox: str, pipeline: str, interval: str, run_id: str | None, state: str | None) -> None:
+        self.sandbox, self.pipeline, self.interval, self.run_id, self.state = sandbox, pipeline, interval, run_id, state
+        what = f"its run {run_id} is {state}" if run_id else "no run of it was made there"
+        super().__init__(
+            f"Sandbox {sandbox} has nothing of {pipeline} for {interval} to promote: {what}. Nothing was changed. "
+            f"`stagehold run {pipeline} --interval {interval} --sandbox {sandbox}` makes it."
+        )
+
+
+class PromotionComputes(SavepointError, Terminal):
+    """What a sandbox has was made from something else than production would make it from now."""
+
+    def __init__(
+        self, sandbox: str, pipeline: str, interval: str, counts: Mapping[str, int], why: Mapping[str, str]
+    ) -> None:
+        self.sandbox, self.pipeline, self.interval = sandbox, pipeline, interval
+        self.counts, self.why = dict(counts), dict(why)
+        named = "".join(f"\n  {stage}: {count} partitions, {why[stage]}" for stage, count in counts.items())
+        super().__init__(
+            f"What sandbox {sandbox} has of {pipeline} for {interval} is not what production would have now, so it "
+            f"would be computed again:{named}\nNothing was changed. `stagehold run {pipeline} --interval {interval} "
+            f"--sandbox {sandbox}` tries what is there now; then promote it."
+        )
+
+
 class RunSuspended(CheckpointError, Terminal):
     """The run was suspended, with a savepoint or without one."""
 
