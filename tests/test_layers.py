@@ -40,6 +40,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "local",
         "testing",
         "cli __main__",
+        "notebook",
     )
 )
 ROOMS = sorted({path.parent for path in FILES if path.name == "__init__.py"})

@@ -12,7 +12,12 @@ from stagehold.model.context import StageCheckpoint, StageContext, stage
 if TYPE_CHECKING:
     from airflow.sdk import DAG, TaskGroup
 
-__all__ = ["StageCheckpoint", "StageContext", "dags", "stage", "task_group"]
+    from stagehold.notebook.notebook_project import NotebookProject
+    from stagehold.spec.python_declarations import PipelineDeclaration as Pipeline
+    from stagehold.spec.python_declarations import StageDeclaration as Stage
+
+# Without `open`, which is another thing everywhere else.
+__all__ = ["Pipeline", "Stage", "StageCheckpoint", "StageContext", "dags", "stage", "task_group"]
 
 
 def dags(path: str | Path) -> Mapping[str, DAG]:
@@ -50,3 +55,30 @@ def task_group(pipeline: str, path: str | Path = "..", *, include: Collection[st
 
     caller = Path(inspect.stack(0)[1].filename).parent
     return pipeline_group(pipeline, (caller / path).resolve(), include, options)
+
+
+def open(path: str | Path = ".", *, target: str | None = None) -> NotebookProject:
+    """A project for a notebook or Python's prompt, by its folder:
+
+        project = stagehold.open(".")
+        project["orders"].plan("2026-11-20")
+        project["orders"].stage("clean").inputs("2026-11-20")
+
+    :param target: of the project's file, as `--target` chooses it.
+    """
+    import os
+
+    from stagehold.notebook.notebook_project import NotebookProject
+    from stagehold.settings import load_settings
+
+    named = {} if target is None else {"STAGEHOLD_TARGET": target}
+    return NotebookProject(load_settings({**os.environ, **named}, str(Path(path).resolve())))
+
+
+def __getattr__(name: str) -> Any:
+    """`Pipeline` and `Stage`, which Spark's workers, that import this module, have no use for."""
+    if name not in ("Pipeline", "Stage"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from stagehold.spec import python_declarations
+
+    return getattr(python_declarations, f"{name}Declaration")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import moment, print_document, print_table, tell_target
+from stagehold.cli.common.output import ShownTable, moment, print_document, tell_target
 from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from stagehold.model.records import Run
 
 SHOWN_RUNS = 20
+NO_RUNS = (
+    "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to make them there."
+)
 
 RunName = Annotated[
     str | None,
@@ -42,27 +45,18 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
             print_document({**target, **services_document(settings), **recent_runs_document(ledger)})
         else:
             show_services(settings)
-            show_recent_runs(ledger, settings)
+            recent_runs(ledger, settings).print()
 
 
 def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
     return {"runs": [asdict(run) for run in ledger.runs.recent(SHOWN_RUNS)]}
 
 
-def show_recent_runs(ledger: Ledger, settings: Settings) -> None:
-    runs = ledger.runs.recent(SHOWN_RUNS)
-    if runs:
-        print_table(
-            "Newest runs (times in UTC)",
-            ("pipeline", "interval", "state", "launcher", "started", "ended", "run"),
-            map(_run_cells, runs),
-        )
-    else:
-        typer.echo(
-            lost_ledger(settings)
-            or "There are no runs yet. `stagehold run PIPELINE` makes one here; `stagehold up` starts Airflow to "
-            "make them there."
-        )
+def recent_runs(ledger: Ledger, settings: Settings) -> ShownTable:
+    columns = ("pipeline", "interval", "state", "launcher", "started", "ended", "run")
+    rows = [_run_cells(run) for run in ledger.runs.recent(SHOWN_RUNS)]
+    none = lost_ledger(settings) or NO_RUNS
+    return ShownTable("Newest runs (times in UTC)", columns, rows, () if rows else (none,))
 
 
 def lost_ledger(settings: Settings) -> str | None:

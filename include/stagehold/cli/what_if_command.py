@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_explanation, print_table
+from stagehold.cli.common.output import explanation, print_document, print_table
 from stagehold.cli.common.request import AsJson
 from stagehold.errors import InvalidArgument, InvalidTopology, SpecProblem, StageholdError
 from stagehold.settings import Settings, load_settings
@@ -169,7 +169,7 @@ def _print_json(pipeline: Pipeline, plan: ResumePlan, consequences: Consequences
 
 
 def _print_table(name: str, plan: ResumePlan, cost: Estimate) -> None:
-    print_explanation(f"What would run in {name}", plan)
+    explanation(f"What would run in {name}", plan).print()
     typer.echo(f"{cost.runs} partitions would run, {cost.saved} need not; {_seconds(cost)}")
 
 

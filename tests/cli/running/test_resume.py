@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.ledger.samples import RUN_ENDS, run
 
-from stagehold.cli.running.resume import _run
+from stagehold.cli.running.resume import run_to_resume
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, RunState
@@ -48,7 +48,7 @@ def test_the_newest_run_that_stopped_is_resumed_and_one_whose_command_was_killed
         if not working:
             ledger.leases.release(lease)
     if found:
-        assert _run(None, settings).run_id == "stopped"
+        assert run_to_resume(None, settings).run_id == "stopped"
     else:
         with pytest.raises(UnknownName, match="failed or was stopped"):
-            _run(None, settings)
+            run_to_resume(None, settings)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stagehold.cli.backfill.backfill_execution import run_in_airflow
-from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.output import ShownTable, moment, print_document, print_table
 from stagehold.cli.common.request import AsJson, PipelineName, RestoreFrom
 from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
 from stagehold.model.backfill import BackfillChoice, Only
@@ -168,13 +168,13 @@ def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: 
 
 
 def _go_on(backfill_id: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
-    from stagehold.cli.backfill.backfill_execution import run_here, show_outcomes
+    from stagehold.cli.backfill.backfill_execution import outcomes_table, run_here
 
     outcomes = run_here(backfill_id, pipeline, settings)
     if as_json:
         print_document({"backfill": backfill_id, "intervals": [asdict(outcome) for outcome in outcomes]})
     else:
-        show_outcomes(backfill_id, outcomes)
+        outcomes_table(backfill_id, outcomes).print()
     if any(outcome.failure for outcome in outcomes):
         raise typer.Exit(1)
 
@@ -193,17 +193,23 @@ def show_plan(plan: BackfillPlan, pipeline: Pipeline, *, as_json: bool) -> None:
     if as_json:
         print_document(asdict(ShownBackfill.of(plan, pipeline, {})))
         return
-    stages = [stage.name for stage in pipeline.stages]
-    title = f"{plan.pipeline} from {plan.choice.first} to {plan.choice.last}"
-    print_table(title, ("interval", *stages), [_line(interval_plan, stages) for interval_plan in plan.intervals])
+    cells_table(plan, pipeline).print()
     if plan.runs:
         print_table("What runs, and why", WHY, _why(plan))
     for which, problem in _left_out(plan):
         typer.echo(f"{which} left out: {problem}")
     for said in filter(None, (plan.remark, plan.released)):
         typer.echo(said)
-    typer.echo(_total(plan))
+    typer.echo(total_of(plan))
     typer.echo(plan.refusal if plan.refusal else f"token {short(plan.token)}")
+
+
+def cells_table(plan: BackfillPlan, pipeline: Pipeline) -> ShownTable:
+    """What of each interval and stage is there, and runs."""
+    stages = [stage.name for stage in pipeline.stages]
+    title = f"{plan.pipeline} from {plan.choice.first} to {plan.choice.last}"
+    rows = [_line(interval_plan, stages) for interval_plan in plan.intervals]
+    return ShownTable(title, ("interval", *stages), rows)
 
 
 def _line(interval_plan: IntervalPlan, stages: list[str]) -> tuple[str, ...]:
@@ -241,7 +247,7 @@ def _reasons(interval_plan: IntervalPlan) -> Iterator[tuple[str, str, str]]:
             yield from ((cell.stage, reason.partitions, reason.text) for reason in cell.reasons if reason.runs)
 
 
-def _total(plan: BackfillPlan) -> str:
+def total_of(plan: BackfillPlan) -> str:
     dates = f"{len(plan.running)} of {len(plan.intervals)} intervals"
     return f"{plan.runs} partitions run in {dates}, {plan.reuses} are reused; {_seconds(plan)}"
 

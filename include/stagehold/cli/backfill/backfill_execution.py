@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_progress, print_table
+from stagehold.cli.common.output import ShownTable, print_document, print_progress, print_table
 from stagehold.cli.running.run import CANCELLED
 from stagehold.model.keys.interval_key import moment_of
 
@@ -117,37 +117,48 @@ def _date_cells(date: EndedDate) -> tuple[str, ...]:
 
 def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
     """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return run_begun(backfill_id, pipeline, settings, print_progress)
+    except KeyboardInterrupt:
+        again = _go_on(backfill_id, pipeline)
+        text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
+        typer.secho(text, fg="red", err=True)
+        raise typer.Exit(CANCELLED) from None
+
+
+def run_begun(
+    backfill_id: str, pipeline: Pipeline, settings: Settings, progress: Callable[[str], None]
+) -> Sequence[IntervalOutcome]:
+    """Run what a backfill has left to do, in this process."""
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_runs import run_intervals
     from stagehold.run.here.local_run import run_locally
     from stagehold.spark.server.server import spark_server
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     outcomes: list[IntervalOutcome] = []
-    again = f"stagehold backfill {pipeline.name} --resume {backfill_id}"
-    try:
-        with open_ledger(settings) as ledger:
-            begun = ledger.backfills.get(pipeline.name, backfill_id)
-            count = len(begun.intervals)
-            print_progress(f"backfill {backfill_id} of {pipeline.name}: {count} to run, one after the other")
-            print_progress(f"`{again}` goes on with it whenever it ends early")
-            with spark_server(settings, f"backfill {backfill_id}"):
+    with open_ledger(settings) as ledger:
+        begun = ledger.backfills.get(pipeline.name, backfill_id)
+        count = len(begun.intervals)
+        progress(f"backfill {backfill_id} of {pipeline.name}: {count} to run, one after the other")
+        progress(f"`{_go_on(backfill_id, pipeline)}` goes on with it whenever it ends early")
+        with spark_server(settings, f"backfill {backfill_id}"):
 
-                def run(request: RunRequest) -> RegionOutcome:
-                    return run_locally(request, settings, print_progress)
+            def run(request: RunRequest) -> RegionOutcome:
+                return run_locally(request, settings, progress)
 
-                for outcome in run_intervals(begun, pipeline, ledger, run):
-                    outcomes.append(outcome)
-                    print_progress(f"{outcome.interval}: {_result(outcome)} ({len(outcomes)} of {count})")
-    except KeyboardInterrupt:
-        text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
-        typer.secho(text, fg="red", err=True)
-        raise typer.Exit(CANCELLED) from None
+            for outcome in run_intervals(begun, pipeline, ledger, run):
+                outcomes.append(outcome)
+                progress(f"{outcome.interval}: {_result(outcome)} ({len(outcomes)} of {count})")
     return outcomes
 
 
-def show_outcomes(backfill_id: str, outcomes: Sequence[IntervalOutcome]) -> None:
-    print_table(f"backfill {backfill_id}", COLUMNS, [_cells(outcome) for outcome in outcomes])
+def _go_on(backfill_id: str, pipeline: Pipeline) -> str:
+    return f"stagehold backfill {pipeline.name} --resume {backfill_id}"
+
+
+def outcomes_table(backfill_id: str, outcomes: Sequence[IntervalOutcome]) -> ShownTable:
+    return ShownTable(f"backfill {backfill_id}", COLUMNS, [_cells(outcome) for outcome in outcomes])
 
 
 def _cells(interval_outcome: IntervalOutcome) -> tuple[str, ...]:

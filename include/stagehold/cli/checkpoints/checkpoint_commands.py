@@ -99,13 +99,13 @@ def stage_table(checkpoint: Checkpoint) -> None:
 
 def run_asked(run_id: str | None, ledger: Ledger) -> Run:
     """The run of that id, or the newest of all."""
-    from stagehold.cli.status import show_recent_runs
+    from stagehold.cli.status import recent_runs
 
     if run_id is not None:
         return ledger.runs.get(run_id)
     newest = ledger.runs.recent(limit=1)
     if not newest:
-        show_recent_runs(ledger, load_settings())  # says that there are none, and why
+        recent_runs(ledger, load_settings()).print()  # says that there are none, and why
         raise typer.Exit(1)
     return newest[0]
 

@@ -11,7 +11,7 @@ from rich.filesize import decimal
 from rich.text import Text
 from rich.tree import Tree
 
-from stagehold.cli.common.output import moment, print_document, print_table, print_tree
+from stagehold.cli.common.output import ShownTable, moment, print_document, print_table, print_tree
 from stagehold.code.sql_job import shown_job
 from stagehold.errors import UnknownName
 from stagehold.errors.base import ranges
@@ -108,9 +108,16 @@ def print_rows(rows: Rows, title: str, as_json: bool) -> None:
     if as_json:
         print_document(rows_document(rows))
         return
-    print_table(title, rows.columns, [[shown(value) for value in row] for row in rows.rows])
+    found = rows_table(rows, title)
+    print_table(title, found.columns, found.rows)
+    for line in found.below:
+        typer.echo(line)
+
+
+def rows_table(rows: Rows, title: str) -> ShownTable:
+    cells = [[shown(value) for value in row] for row in rows.rows]
     more = "; there are more, --limit shows them" if rows.more else ""
-    typer.echo(f"{len(rows.rows)} rows{more}")
+    return ShownTable(title, rows.columns, cells, (f"{len(cells)} rows{more}",))
 
 
 def _title(opened: OpenedCheckpoint) -> str:

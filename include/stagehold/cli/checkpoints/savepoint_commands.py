@@ -124,7 +124,7 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
     Each table gets one commit on top of what it has, whatever code and sources are now; stages that keep state get that
     of then. Without --publish it only says what would be put back.
     """
-    from stagehold.cli.common.output import print_explanation
+    from stagehold.cli.common.output import explanation
     from stagehold.lake.checkpoints.savepoints import Savepoints
     from stagehold.run.here.mending_runs import roll_back, rollback_plan, rollback_request
     from stagehold.spec.loading.loader import find_pipeline
@@ -138,7 +138,7 @@ def restore(name: Name, publish: Publish = False, reason: Reason = "", by: By = 
         if as_json:
             print_document({"savepoint": asdict(found), "published": False, "restored": taken})
             return
-        print_explanation(f"{found.pipeline} for {found.interval}", plan)
+        explanation(f"{found.pipeline} for {found.interval}", plan).print()
         typer.echo(f"{taken} partitions would be put back; nothing was changed. Add --publish to do it.")
         return
     who = by or getpass.getuser()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -45,6 +47,40 @@ def print_document(document: Mapping[str, Any]) -> None:
 def print_progress(line: str) -> None:
     """What a command says while it works: to stderr, so that stdout has the result alone."""
     typer.echo(line, err=True)
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table of texts, as a command prints it and a notebook shows it. ``below`` are lines that stand under it."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    below: Sequence[str] = ()
+
+    def print(self) -> None:
+        if self.rows:
+            print_table(self.title, self.columns, self.rows)
+        for line in self.below:
+            typer.echo(line)
+
+    def __repr__(self) -> str:
+        from io import StringIO
+
+        from rich.console import Console
+
+        text = StringIO()
+        if self.rows:
+            width = max(WIDTH_OF_A_PIPE, _least_width(self.columns, self.rows))
+            Console(width=width, file=text).print(_table(self.title, self.columns, self.rows))
+        return "\n".join([line.rstrip() for line in text.getvalue().splitlines()] + [*self.below])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.rows)
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        table = f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>" if self.rows else ""
+        return table + "".join(f"<div>{escape(line)}</div>" for line in self.below)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -119,7 +155,7 @@ def tell_target(settings: Settings) -> None:
         typer.echo(f"target {settings.target}, lake {settings.lake_uri}")
 
 
-def print_explanation(title: str, plan: ResumePlan) -> None:
+def explanation(title: str, plan: ResumePlan) -> ShownTable:
     """One row per stage, action and reason."""
     from stagehold.plan.resume.plan_summary import explain
 
@@ -133,7 +169,7 @@ def print_explanation(title: str, plan: ResumePlan) -> None:
         )
         for line in explain(plan)
     ]
-    print_table(title, ("stage", "action", "count", "partitions", "why"), rows)
+    return ShownTable(title, ("stage", "action", "count", "partitions", "why"), rows)
 
 
 def moment(time: datetime | None) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import print_document, print_progress, print_table
+from stagehold.cli.common.output import ShownTable, print_document, print_progress
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.cli.gates.waive import interval_of
 from stagehold.errors import UnknownName
@@ -46,25 +45,35 @@ def refused(
     as_json: AsJson = False,
 ) -> None:
     """Show what gates refuse of an interval: which partitions, and with --stage or --sql their rows."""
-    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.checkpoints.printing import print_rows
     from stagehold.viewer.refused_rows import blocked_rows, rows_of_refused, set_aside_rows
 
     settings = load_settings()
-    with open_ledger(settings) as ledger:
-        wanted = interval_of(interval, pipeline, ledger, settings)
-        found = [_within(stage, partition) for stage in _refused(pipeline, wanted, ledger)]
+    wanted, every = refused_stages(pipeline, interval, settings)
+    found = [_within(stage, partition) for stage in every]
     if not unmask and (sql is not None or stage is not None):
-        found = _masked(found, pipeline, settings)
+        found = masked_stages(found, pipeline, settings)
     most = SHOWN if limit is None and not as_json else limit
     if sql is not None:
         print_rows(rows_of_refused(found, sql, most, print_progress), "", as_json)
     elif stage is not None:
-        own = _named(stage, found)
+        own = stage_named(stage, found)
         rows = set_aside_rows(own, most, print_progress) if set_aside else blocked_rows(own, most, print_progress)
         print_rows(rows, f"{stage} for {wanted}", as_json)
+    elif as_json:
+        told = [dict(zip(FIELDS, row, strict=True)) for stage in found for row in _rows(stage)]
+        print_document({"refused": told})
     else:
-        _show(f"{pipeline} for {wanted}", found, as_json=as_json)
+        refused_table(f"{pipeline} for {wanted}", found).print()
+
+
+def refused_stages(pipeline: str, interval: str | None, settings: Settings) -> tuple[str, list[RefusedStage]]:
+    """The interval that is meant, by default that of the newest run, and what gates refuse of it."""
+    from stagehold.chronicle.chronicle import open_ledger
+
+    with open_ledger(settings) as ledger:
+        wanted = interval_of(interval, pipeline, ledger, settings)
+        return wanted, [*_refused(pipeline, wanted, ledger)]
 
 
 def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedStage]:
@@ -85,7 +94,7 @@ def _refused(pipeline: str, interval: str, ledger: Ledger) -> Iterator[RefusedSt
             yield found
 
 
-def _masked(stages: Sequence[RefusedStage], pipeline: str, settings: Settings) -> list[RefusedStage]:
+def masked_stages(stages: Sequence[RefusedStage], pipeline: str, settings: Settings) -> list[RefusedStage]:
     """The same, without the values of columns that their suites mask, and with a line that says so."""
     from stagehold.spec.loading.loader import find_pipeline
 
@@ -99,11 +108,11 @@ def _masked(stages: Sequence[RefusedStage], pipeline: str, settings: Settings) -
 
 def _masks(stage: RefusedStage, pipeline: Pipeline, settings: Settings) -> tuple[str, ...]:
     """What the stage's gate masks now; where it has none any more, what those do that refused its data."""
-    from stagehold.gates.suite_files import find_suite
+    from stagehold.gates.suite_files import suite_of
 
     own = [declared.gate for declared in pipeline.stages if stage.name in (declared.name, declared.id)]
     gates = [gate for gate in own if gate] or list(dict.fromkeys(result.suite for result in stage.failures))
-    suites = (find_suite(gate, Path(settings.suites), Path(settings.project)) for gate in gates)
+    suites = (suite_of(pipeline, gate, settings) for gate in gates)
     return tuple(dict.fromkeys(name for suite in suites for name in suite.samples.mask))
 
 
@@ -113,22 +122,17 @@ def _within(stage: RefusedStage, partition: int | None) -> RefusedStage:
     return replace(stage, records=tuple(record for record in stage.records if record.partition == partition))
 
 
-def _named(name: str, stages: Sequence[RefusedStage]) -> RefusedStage:
+def stage_named(name: str, stages: Sequence[RefusedStage]) -> RefusedStage:
     by_name = {stage.name: stage for stage in stages}
     if name not in by_name:
         raise UnknownName("stage of which a gate refuses anything", name, tuple(by_name))
     return by_name[name]
 
 
-def _show(title: str, stages: Sequence[RefusedStage], *, as_json: bool) -> None:
-    rows = [row for stage in stages for row in _rows(stage)]
-    if as_json:
-        print_document({"refused": [dict(zip(FIELDS, row, strict=True)) for row in rows]})
-    elif rows:
-        print_table(f"Refused in {title}", COLUMNS, [[*map(str, row)] for row in rows])
-        typer.echo("--stage shows rows, --sql asks them; `stagehold waive` lets a partition be read as it is")
-    else:
-        typer.echo(f"{title}: gates refuse nothing")
+def refused_table(title: str, stages: Sequence[RefusedStage]) -> ShownTable:
+    rows = [[*map(str, row)] for stage in stages for row in _rows(stage)]
+    more = "--stage shows rows, --sql asks them; `stagehold waive` lets a partition be read as it is"
+    return ShownTable(f"Refused in {title}", COLUMNS, rows, (more if rows else f"{title}: gates refuse nothing",))
 
 
 def _rows(stage: RefusedStage) -> Iterator[tuple[str | int, ...]]:

@@ -16,6 +16,7 @@ from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
+    from stagehold.run.planning.planning import RunRequest
 
 RunId = Annotated[
     str | None,
@@ -39,14 +40,18 @@ def resume(
     """Resume a run: reuse what is consumable, run the rest."""
     TIMINGS.passed(Lap.START)
     settings = load_settings()
-    run = _run(run_id, settings)
+    run = run_to_resume(run_id, settings)
     if run.launcher == "airflow":
         _through_airflow(run, again or (), settings, dry_run=dry_run, as_json=as_json)
     else:
         _here(run, again or (), settings, parallel, dry_run=dry_run, as_json=as_json, timings=timings)
 
 
-def _run(run_id: str | None, settings: Settings) -> Run:
+def run_to_resume(run_id: str | None, settings: Settings, pipeline: str | None = None) -> Run:
+    """The run of that name, or the newest, of one pipeline or of all, that failed or was stopped.
+
+    :raises UnknownName: there is none
+    """
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.status import lost_ledger
     from stagehold.errors import UnknownName
@@ -54,7 +59,7 @@ def _run(run_id: str | None, settings: Settings) -> Run:
     with open_ledger(settings) as ledger:
         if run_id is not None:
             return ledger.runs.get(run_id)
-        recent = ledger.runs.recent(limit=100)
+        recent = [run for run in ledger.runs.recent(limit=100) if pipeline in (None, run.pipeline)]
         stopped = next((run for run in recent if _has_stopped(run, ledger)), None)
     if stopped is None:
         error = UnknownName("run that failed or was stopped", "newest", [run.run_id for run in recent[:5]])
@@ -91,9 +96,20 @@ def _here(
     as_json: bool,
     timings: bool,
 ) -> None:
-    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.running.plan import show_plan
     from stagehold.cli.running.run import run_here
+
+    request = request_again(run, again, settings)
+    if dry_run:
+        show_plan(request, settings, as_json=as_json)
+    else:
+        TIMINGS.passed(Lap.REQUEST)
+        run_here(request, settings, parallel, as_json=as_json, timings=timings)
+
+
+def request_again(run: Run, again: Sequence[str], settings: Settings) -> RunRequest:
+    """What the run asks for when it goes on, with stages to be computed once more."""
+    from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.restoring import new_restore_again
     from stagehold.spec.loading.loader import find_pipeline
@@ -102,12 +118,7 @@ def _here(
         restore = next(iter(ledger.restores.of_run(run.run_id)), None)
     pipeline = find_pipeline(run.pipeline, settings)
     restore = new_restore_again(run.run_id, again, pipeline) if again else restore
-    request = RunRequest(pipeline, run.run_id, run.interval, run.params, restore)
-    if dry_run:
-        show_plan(request, settings, as_json=as_json)
-    else:
-        TIMINGS.passed(Lap.REQUEST)
-        run_here(request, settings, parallel, as_json=as_json, timings=timings)
+    return RunRequest(pipeline, run.run_id, run.interval, run.params, restore)
 
 
 def _through_airflow(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:

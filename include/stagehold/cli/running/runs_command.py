@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stagehold.cli.common.output import moment, print_document, print_table
+from stagehold.cli.common.output import ShownTable, moment, print_document
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.model.standing import StageOutcome
 from stagehold.model.states import LOST, RUN
@@ -17,7 +17,9 @@ from stagehold.settings import load_settings
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Run
-    from stagehold.run.intervals.run_matrix import RunLine, RunMatrix, StageSquare
+    from stagehold.run.intervals.run_matrix import RunLine, RunMatrix, RunsAsked, StageSquare
+    from stagehold.settings import Settings
+    from stagehold.spec.pipeline import Pipeline
 
 Limit = Annotated[int, typer.Option("--limit", min=1, max=200, help="So many, those that began last.")]
 Before = Annotated[
@@ -44,24 +46,32 @@ def runs(
     A stage was reused, ran, was healed, judged again, blocked, or had been released; beside that stands the work that
     was not done again.
     """
-    from stagehold.chronicle.chronicle import open_ledger
-    from stagehold.run.intervals.run_matrix import RunsAsked, run_matrix
+    from stagehold.run.intervals.run_matrix import RunsAsked
     from stagehold.spec.loading.loader import find_pipeline
 
     settings = load_settings()
     declared = find_pipeline(pipeline, settings)
-    with open_ledger(settings) as ledger:
-        asked = RunsAsked(limit, before, outcome, stage)
-        found = run_matrix(declared, ledger, asked, lambda run: _goes_on(run, ledger))
+    found = runs_of(declared, RunsAsked(limit, before, outcome, stage), settings)
     if as_json:
         lines = [{**asdict(line), "spared": line.spared} for line in found.lines]
         told = {"pipeline": pipeline, "runs": lines, "following": found.following, "looked_at": found.looked_at}
         print_document(told)
         return
-    if found.lines:
-        stages = [stage.name for stage in declared.stages]
-        print_table(f"runs of {pipeline} (times in UTC)", (*_COLUMNS, *stages, "run"), map(_row, found.lines))
-    typer.echo(_foot(pipeline, found))
+    runs_table(declared, found).print()
+
+
+def runs_of(pipeline: Pipeline, asked: RunsAsked, settings: Settings) -> RunMatrix:
+    from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.run.intervals.run_matrix import run_matrix
+
+    with open_ledger(settings) as ledger:
+        return run_matrix(pipeline, ledger, asked, lambda run: _goes_on(run, ledger))
+
+
+def runs_table(pipeline: Pipeline, found: RunMatrix) -> ShownTable:
+    columns = (*_COLUMNS, *(stage.name for stage in pipeline.stages), "run")
+    rows = [_row(line) for line in found.lines]
+    return ShownTable(f"runs of {pipeline.name} (times in UTC)", columns, rows, (_foot(pipeline.name, found),))
 
 
 _COLUMNS = ("interval", "state", "started", "work", "spared")

@@ -46,7 +46,7 @@ def send_project(spark: SparkSession, jobs: Iterable[str], project: Path) -> str
     code. This process imports anew what was edited since it did, and modules that took an earlier session.
     """
     _note_imported(project)  # a function may have imported more of it
-    _unload_if_old(spark)
+    _unload_if_old(spark, project)
     archive = archive_of(jobs, project)
     send_archive(spark, archive)
     return archive.name
@@ -131,16 +131,23 @@ def _one_query(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) 
     return spark.sql(with_views(own, {name: f"{{{other}}}" for name, other in used.items()}), **given)
 
 
-def _unload_if_old(spark: SparkSession) -> None:
-    """A process may outlive an edit, and a session that a module keeps. Modules hold on to each other, so all go when
-    one has to.
+def _unload_if_old(spark: SparkSession, project: Path) -> None:
+    """A process may outlive an edit, and a session that a module keeps, and come to another project with modules of the
+    same names. Modules hold on to each other, so all go when one has to.
     """
-    if not forget_taken(spark) and all(_version(name) == version for name, version in _imported.copy().items()):
+    if _are_of_another(project):
+        sys.path[:] = [str(project), *(place for place in sys.path if place != str(project))]
+    elif not forget_taken(spark) and all(_version(name) == version for name, version in _imported.copy().items()):
         return
     for name in _imported.copy():  # other threads load functions meanwhile
         sys.modules.pop(name, None)
     _imported.clear()
     importlib.invalidate_caches()
+
+
+def _are_of_another(project: Path) -> bool:
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in _imported.copy())
+    return any(file and not file.startswith(f"{project}/") for file in files)
 
 
 def _note_imported(project: Path) -> None:
