@@ -89,7 +89,7 @@ class PaperSession:
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> Mapping[int, int]:
         return {partition: self._versions[partition] for partition in partitions}
 
-    def write(self, frame: Mapping[int, int], files: WaveFiles) -> StagedWave:
+    def write(self, frame: Mapping[int, int], files: WaveFiles, unjudged: object = None) -> StagedWave:
         """Half of each partition is in a file of its own, and one step."""
         staged: dict[int, tuple[DataFile, ...]] = {}
         for partition in frame:

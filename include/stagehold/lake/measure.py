@@ -1,4 +1,5 @@
-"""Measures a staged wave: one pass over its files gives the fingerprint and the metrics of each partition.
+"""Measures a staged wave: the query that writes it, or one pass over its files, gives the fingerprint and the metrics
+of each partition.
 
 The hash of a row is a Spark expression, so equal values have equal hashes in every process and file layout.
 """
@@ -29,7 +30,7 @@ from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import PartitionRecord
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.types import DataType, StructField, StructType
 
 LOW_BITS = 0xFFFFFFFF  # sums of whole hashes overflow, which is an error under ANSI; these do not below 2**31 rows
@@ -38,6 +39,10 @@ HASH = f"{GROUP_PREFIX}hash"  # a reserved name, so that no column of the stage 
 # takes some 2 ms, however small it is.
 FOR_ONE_TASK, FILES_FOR_ONE_TASK = 4 * 1024 * 1024, 64
 HASH_BITS = 0xFFFFFFFFFFFFFFFF
+# Partitions that a query tells apart while it writes them in less time than reading their files takes. To write and
+# measure 2,000 rows, or a million, takes 0.83 to 0.95 of the time for one partition, 0.86 to 0.89 for two or four, and
+# 1.03 to 1.05 for eight: each task has two expressions more for each partition, and Spark takes them row by row.
+FEW = 4
 OF_CONTENT = 3  # aggregates, which come first
 
 # Spark's own default keeps milliseconds only, and follows the session's time zone.
@@ -108,6 +113,21 @@ class StagedContent:
         """The aggregates that `metrics` are read from."""
         return [*_content_aggregates(), *_null_counts(self.schema)]
 
+    def observed(self, values: Sequence[int], partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
+        """The metrics that a query observed while it wrote the wave, of each of ``partitions``. How many rows each has
+        is what its files say.
+
+        :param values: of what `observing` asked for, behind the number of all rows.
+        """
+        count = len(values) // len(partitions)
+        rows = {number: values[at * count : (at + 1) * count] for at, number in enumerate(partitions)}
+        found = {number: (self.rows(number), *row) for number, row in rows.items()}
+        return tuple(self.metrics(number, row if row[0] else None) for number, row in found.items())
+
+    def rows(self, partition: int) -> int:
+        """The rows of a partition, as its files tell."""
+        return sum(file.rows for file in self.staged.files.get(partition, ()))
+
     def metrics(self, partition: int, row: Sequence[Any] | None) -> PartitionMetrics:
         """
         :param row: the `aggregates` of the partition; None if it has no rows.
@@ -166,6 +186,27 @@ def measure(
     return tuple(content.metrics(partition, found.get(partition)) for partition in partitions)
 
 
+def observing(frame: DataFrame, schema: StructType, partitions: Sequence[int], name: str | Observation) -> DataFrame:
+    """The same frame, of which the query that writes it observes, under a name, what `StagedContent.observed` reads.
+
+    Spark adds up what tasks of a query's last stage have observed when they end well, each once, however often it was
+    tried: so between this and the write there must be no shuffle.
+    """
+    from pyspark.sql import functions as F
+
+    ours = {number: F.col(PARTITION) == F.lit(number) for number in partitions}
+    hashes = {number: f"{HASH}_{number}" for number in partitions}
+    hashed = frame.withColumn(HASH, content_hash(data_fields(schema))).withColumns(
+        {hashes[number]: F.when(where, F.col(HASH)) for number, where in ours.items()}
+    )
+    aggregates = [
+        aggregate
+        for number, where in ours.items()
+        for aggregate in (*_content_aggregates(hashes[number])[1:], *_null_counts(schema, where))
+    ]
+    return hashed.observe(name, *_numbered([F.count(F.lit(1)), *aggregates])).drop(HASH, *hashes.values())
+
+
 def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dict[int, str]:
     """The fingerprints of partitions that one attempt recorded, computed from what is in their files now."""
     content = RecordedContent(records)
@@ -197,11 +238,11 @@ def _numbered(aggregates: Sequence[Column]) -> list[Column]:
     return [aggregate.alias(str(position)) for position, aggregate in enumerate(aggregates)]
 
 
-def _content_aggregates() -> list[Column]:
+def _content_aggregates(column: str = HASH) -> list[Column]:
     """Rows, and their hashes in two ways that do not depend on the order of rows."""
     from pyspark.sql import functions as F
 
-    hashed = F.col(HASH)
+    hashed = F.col(column)
     return [F.count(F.lit(1)), F.bit_xor(hashed), F.sum(hashed.bitwiseAND(F.lit(LOW_BITS)))]
 
 
@@ -211,10 +252,11 @@ def count_nulls(frame: DataFrame, schema: StructType) -> dict[str, int]:
     return dict(zip(names, frame.agg(*_numbered(_null_counts(schema))).collect()[0], strict=True)) if names else {}
 
 
-def _null_counts(schema: StructType) -> list[Column]:
+def _null_counts(schema: StructType, where: Column | None = None) -> list[Column]:
     from pyspark.sql import functions as F
 
-    return [F.count_if(F.col(quoted(name)).isNull()) for name in _never_null(schema)]
+    nulls = [F.col(quoted(name)).isNull() for name in _never_null(schema)]
+    return [F.count_if(null if where is None else where & null) for null in nulls]
 
 
 def _never_null(schema: StructType) -> list[str]:

@@ -68,7 +68,7 @@ def no_haste(stage: str, wave: int) -> None:
 class PacedSession(PaperSession):
     pace: Pace = staticmethod(no_haste)
 
-    def write(self, frame: Mapping[int, Any], files: WaveFiles) -> StagedWave:
+    def write(self, frame: Mapping[int, Any], files: WaveFiles, unjudged: object = None) -> StagedWave:
         self.pace(next(one for one in (LEFT, RIGHT) if f"/{one}" in files.location.uri), files.wave)
         return super().write(frame, files)
 

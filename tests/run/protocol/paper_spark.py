@@ -123,7 +123,7 @@ class PaperSession:
     def committer(self, stage: Stage, location: TableLocation) -> PaperCommitter:
         return PaperCommitter()
 
-    def write(self, frame: Mapping[int, Amounts], files: WaveFiles) -> StagedWave:
+    def write(self, frame: Mapping[int, Amounts], files: WaveFiles, unjudged: object = None) -> StagedWave:
         written: dict[int, tuple[DataFile, ...]] = {}
         uri, attempt_id, wave = files.location.uri, files.attempt_id, files.wave
         for partition, amounts in frame.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -103,16 +103,20 @@ class WaveFiles:
         return bool(files_at(self.location.uri).sizes(self.folder))
 
 
-def stage_frame(frame: DataFrame, files: WaveFiles) -> StagedWave:
+def stage_frame(
+    frame: DataFrame, files: WaveFiles, observed: Callable[[DataFrame], DataFrame] | None = None
+) -> StagedWave:
     """Write ``frame``, cut by its column `_partition`, as one file or more for each partition.
 
     One without rows has no file. The same attempt and wave cannot be written twice.
 
+    :param observed: what is done to the frame once no shuffle follows, so in the tasks that write.
     :raises StageContractBroken: when rows belong to none of the wave's partitions; what was written is deleted.
     """
     uri, tasks = files.location.uri, files.first_of_tasks
     shared = len(tasks) < len(files.partitions)
     cut, order = _in_tasks(frame, tasks, files), (*((PARTITION,) if shared else ()), *files.sort_by)
+    cut = observed(cut) if observed else cut
     # The marker file would be one more object to list and to delete; the commit is what says that a wave is whole.
     ordered = cut.sortWithinPartitions(*order) if order else cut
     writer = ordered.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").option(

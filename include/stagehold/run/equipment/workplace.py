@@ -95,7 +95,12 @@ class Session(Fingerprints, Protocol):
 
     def frames(self, reading: Reading) -> Frames: ...
     def committer(self, stage: Stage, location: TableLocation) -> Committer: ...
-    def write(self, frame: Any, files: WaveFiles) -> StagedWave: ...
+    def write(self, frame: Any, files: WaveFiles, unjudged: StructType | None = None) -> StagedWave:
+        """Stage a frame.
+
+        :param unjudged: the schema of what no gate judges, so that it can be measured while it is written.
+        """
+
     def measure(
         self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float
     ) -> Measured:

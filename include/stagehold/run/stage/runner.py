@@ -58,6 +58,7 @@ from stagehold.run.lease.region_tables import RegionTables
 from stagehold.settings import Settings
 from stagehold.sources.declared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.sources.source_files import SourceRoots
+from stagehold.spark.session.result_settings import RESULT_SETTINGS
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.reads import Undeclared
 from stagehold.spec.settings.run_settings import DeterminismPolicy
@@ -246,23 +247,31 @@ class StageRunner:
         started, number = time.monotonic(), files.wave
         self._meter.begin_wave(number)
         self._reach(Point.BEFORE_WRITE, number)
-        name, faults = self._task.stage.name, self._workplace.faults
+        name, faults, suite = self._task.stage.name, self._workplace.faults, self._task.suite
         computing, reporting = self._frames.computing(self._task.stage), self._reporting(decisions)
         with computing, reporting, faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
             with self._meter.in_query(dealt=not files.arranged):
-                staged = self._session.write(self._frames.output(self._task.stage, files.partitions), files)
+                frame = self._frames.output(self._task.stage, files.partitions)
+                staged = self._session.write(frame, files, self._unjudged(schema))
             with self._meter.at(Side.WRITING):
                 kept = self._keep(files)
             counted = self._frames.counted(self._task.stage, files.partitions)
         written = time.monotonic()
         self._reach(Point.AFTER_WRITE, number)
-        suite, seconds = self._task.suite, written - started
+        seconds = written - started
         with self._meter.at(Side.JUDGING):
             measured = self._session.measure(staged, schema, files.partitions, suite, seconds)
             staged, measured, aside = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
         self._reach(Point.AFTER_MEASURE, number)
         kept = {partition: (*kept.get(partition, ()), *aside.get(partition, ())) for partition in files.partitions}
         return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts, counted), seconds
+
+    def _unjudged(self, schema: StructType) -> StructType | None:
+        """The schema, if no gate reads the rows, and their files have no other values than Spark has: a pipeline's own
+        settings can make them hold less, as timestamps of milliseconds, or make its session hash otherwise.
+        """
+        changed = self._reading.pipeline.spark_of(self._task.stage).keys() & RESULT_SETTINGS.keys()
+        return None if self._task.suite or changed else schema
 
     def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         if not self._task.stage.states:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
@@ -21,7 +22,17 @@ from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
-from stagehold.lake.measure import Content, RecordedContent, StagedContent, fingerprints, measure, state_fingerprints
+from stagehold.lake.measure import (
+    FEW,
+    Content,
+    PartitionMetrics,
+    RecordedContent,
+    StagedContent,
+    fingerprints,
+    measure,
+    observing,
+    state_fingerprints,
+)
 from stagehold.lake.store.location import TableLocation
 from stagehold.model.pulse import QueryStage
 from stagehold.model.records import Attempt, DataFile, PartitionRecord
@@ -67,7 +78,7 @@ class SparkEngine:
             send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
             TIMINGS.passed(Lap.MODULES)
             gated = any(stage.gate for stage in stages)
-            yield SparkStageSession(spark, self._settings, clock, gated=gated)
+            yield SparkStageSession(spark, self._settings, clock, gated=gated, progress=self._progress)
 
     def release(self, attempt: Attempt) -> None:
         release_session(self._settings, session_id(self._settings, attempt.attempt_id))
@@ -112,10 +123,13 @@ def session_of(
 # or is much, is read again for each query of a gate.
 MANY_FILES = 100
 MOST_KEPT = 64 * 1024 * 1024  # bytes of the files; in Spark's storage they are about seven times as many
+MEASURED = "stagehold-measured"  # how the names of observations begin by which waves are measured
+
+log = logging.getLogger(__name__)
 
 
 class SparkStageSession:
-    """What `run.equipment.engine.Session` asks for. Spark keeps rows of files with ``most_kept`` bytes at most;
+    """What `run.equipment.workplace.Session` asks for. Spark keeps rows of files with ``most_kept`` bytes at most;
     ``gated`` says that what is written will be judged.
     """
 
@@ -127,10 +141,12 @@ class SparkStageSession:
         most_kept: int = MOST_KEPT,
         *,
         gated: bool = False,
+        progress: Progress = log.warning,
     ) -> None:
         self._spark, self._settings, self._intermediates = spark, settings, Intermediates()
-        self._clock, self._most_kept, self._gated = clock or CallClock(), most_kept, gated
+        self._clock, self._most_kept, self._gated, self._progress = clock or CallClock(), most_kept, gated, progress
         self._observed: dict[str, int] = {}  # by the newest query that wrote a frame
+        self._measured: dict[str, Sequence[int]] = {}  # by queries that wrote waves, until these are measured
         self._clock.tell_observed = self._observe
 
     def report_stages(self, tell: Callable[[Sequence[QueryStage]], None]) -> None:
@@ -145,25 +161,41 @@ class SparkStageSession:
         only_writer = self._settings.only_spark_writer
         return committer_for(stage.output.committer, self._spark, location, only_writer=only_writer)
 
-    def write(self, frame: DataFrame, files: WaveFiles) -> StagedWave:
+    def write(self, frame: DataFrame, files: WaveFiles, unjudged: StructType | None = None) -> StagedWave:
         self._observed.clear()
+        name, observed = f"{MEASURED}/{files.location.uri}/{files.folder}", None
+        if unjudged is not None and len(files.partitions) <= FEW:
+            observed = partial(observing, schema=unjudged, partitions=files.partitions, name=name)
         with imported_meanwhile() if self._gated else nullcontext():
-            return stage_frame(frame, files)
+            return stage_frame(frame, files, observed)
 
     def _observe(self, name: str, values: Sequence[int]) -> None:
-        if values:
+        if name.startswith(f"{MEASURED}/"):
+            self._measured[name] = values
+        elif values:
             self._observed[name] = values[0]
 
     def measure(
         self, staged: StagedWave, schema: StructType, partitions: Sequence[int], suite: Suite | None, seconds: float
     ) -> Measured:
         spark = measuring_session(self._spark)
-        if suite is None:
-            return Measured(measure(spark, staged, schema, partitions))
-        each = dict.fromkeys(partitions, seconds / len(partitions))
         content = StagedContent(staged, schema)
+        if suite is None:
+            return Measured(self._seen(content, partitions) or measure(spark, staged, schema, partitions))
+        each = dict.fromkeys(partitions, seconds / len(partitions))
         rows = self._rows(content, [file for files in staged.files.values() for file in files])
         return measure_and_judge(rows, content, partitions, suite, each)
+
+    def _seen(self, content: StagedContent, partitions: Sequence[int]) -> tuple[PartitionMetrics, ...]:
+        """What the query that wrote the content observed of it, if that agrees with what the files say."""
+        staged = content.staged
+        written, *values = self._measured.pop(f"{MEASURED}/{staged.uri}/{staged.folder}", (None,))
+        there = sum(content.rows(partition) for partition in partitions)
+        if written is None or written == there:
+            return content.observed(values, partitions) if values else ()
+        told = f"{written} rows were written, and the files have {there}"
+        self._progress(f"{staged.uri}/{staged.folder}: {told}; they are read to measure them")
+        return ()
 
     def split(
         self, staged: StagedWave, schema: StructType, unmet: Sequence[Unmet], suite: Suite
