@@ -58,6 +58,7 @@ class PaperSession:
     isolations: Mapping[str, object] = {}
     habits: Mapping[str, object] = {}
     reads: Mapping[str, object] = {}
+    counting: Sequence[Stage] = ()
 
     def __init__(self, world: Simulation, decisions: Sequence[Decision]) -> None:
         self._world, self._versions = world, {each.partition: version_of(str(each.key)) for each in decisions}
@@ -88,6 +89,9 @@ class PaperSession:
 
     def output(self, stage: Stage, partitions: tuple[int, ...]) -> Mapping[int, int]:
         return {partition: self._versions[partition] for partition in partitions}
+
+    def counted(self, stage: Stage, partitions: tuple[int, ...]) -> Mapping[int, tuple[tuple[str, int], ...]]:
+        return {}
 
     def write(self, frame: Mapping[int, int], files: WaveFiles, unjudged: object = None) -> StagedWave:
         """Half of each partition is in a file of its own, and one step."""
