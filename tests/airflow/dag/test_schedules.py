@@ -29,16 +29,20 @@ def compiled(folder: Path, schedule: object, name: str = "follower"):
 
 
 def test_assets_are_conditions_of_airflows(synced_airflow, tmp_path):
-    from airflow.sdk.definitions.asset import AssetAll, AssetAny, AssetNameRef, AssetUriRef
+    from airflow.sdk.definitions.asset import AssetAlias, AssetAll, AssetAny, AssetNameRef, AssetUriRef
     from airflow.sdk.definitions.timetables.assets import AssetOrTimeSchedule, AssetTriggeredTimetable
 
     timetable = compiled(tmp_path, {"assets": "marts.orders & (marts.rates | s3://shop/rates)"}).timetable
     assert isinstance(timetable, AssetTriggeredTimetable)
     orders, rates = timetable.asset_condition.objects
     assert isinstance(timetable.asset_condition, AssetAll)
-    assert orders == AssetNameRef("marts.orders")
+    assert list(orders.objects) == [AssetAlias("marts.orders"), AssetNameRef("marts.orders")]
     assert isinstance(rates, AssetAny)
-    assert list(rates.objects) == [AssetNameRef("marts.rates"), AssetUriRef("s3://shop/rates")]
+    assert list(rates.objects) == [
+        AssetAlias("marts.rates"),
+        AssetNameRef("marts.rates"),
+        AssetUriRef("s3://shop/rates"),
+    ]
     both = compiled(tmp_path, {"assets": "marts.orders", "cron": "@daily"}).timetable
     assert isinstance(both, AssetOrTimeSchedule)
     assert both.timetable.run_immediately == timedelta(0)
@@ -87,7 +91,13 @@ def test_a_run_is_for_the_newest_interval_that_the_assets_news_are_about(synced_
 def register(intervals: list[str]) -> list[int]:
     """Have the table's asset told as changed, as a task's alias does; the events. The follower is queued by them."""
     from airflow.assets.manager import AssetManager
-    from airflow.models.asset import AssetDagRunQueue, AssetModel
+    from airflow.models.asset import (
+        AssetAliasModel,
+        AssetDagRunQueue,
+        AssetEvent,
+        AssetModel,
+        DagScheduleAssetAliasReference,
+    )
     from airflow.models.dag import DagModel
     from airflow.utils.session import create_session
     from sqlalchemy import select
@@ -98,9 +108,14 @@ def register(intervals: list[str]) -> list[int]:
         session.add(AssetModel(name="marts.leader", uri="file:///lake/marts/leader", group="asset"))
         session.flush()
         asset = session.scalar(select(AssetModel).where(AssetModel.name == "marts.leader"))
+        told = AssetManager.register_asset_change
         for interval in intervals:
             extra = {"pipeline": "leader", "interval": interval}
-            events.append(AssetManager.register_asset_change(asset=asset, extra=extra, session=session).id)
+            events.append(told(asset=asset, extra=extra, source_alias_names=["marts.leader"], session=session).id)
         queued = session.scalars(select(AssetDagRunQueue.target_dag_id)).all()
         assert "follower" in queued
+        # How Airflow's scheduler looks for the news that a run is told: not by references to assets.
+        of_aliases = AssetAliasModel.scheduled_dags.any(DagScheduleAssetAliasReference.dag_id == "follower")
+        news = session.scalars(select(AssetEvent.id).where(AssetEvent.source_aliases.any(of_aliases))).all()
+        assert sorted(news) == events
     return events

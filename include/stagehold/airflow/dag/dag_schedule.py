@@ -9,7 +9,7 @@ from importlib import import_module
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Asset, AssetOrTimeSchedule, CronTriggerTimetable
+from airflow.sdk import Asset, AssetAlias, AssetOrTimeSchedule, CronTriggerTimetable
 
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.model.keys.interval_key import PRESETS
@@ -50,9 +50,11 @@ def wait_for_the_next_time(dag: DAG) -> None:
 
 
 def _condition(found: AssetCondition) -> BaseAsset:
-    """Assets by reference: who publishes one says where it is."""
+    """Assets by reference: who publishes one says where it is. Airflow (3.3) tells a run nothing of the news that such
+    a reference has started it for; of an alias, by which a table of ours is told, it does.
+    """
     if isinstance(found, AssetName):
-        return Asset.ref(uri=found.name) if found.is_uri else Asset.ref(name=found.name)
+        return Asset.ref(uri=found.name) if found.is_uri else AssetAlias(found.name) | Asset.ref(name=found.name)
     return reduce(and_ if found.every else or_, map(_condition, found.parts))
 
 
