@@ -175,7 +175,7 @@ class RegionAttempt:
         behind, attempt = self._ledger_is_behind, self.work.attempt
         if behind:
             place.progress(
-                f"the ledger lacks epochs of {task.subject}, as after its loss, a sweep or a scrub: "
+                f"the ledger lacks epochs of {task.subject}, as after its loss, a sweep, a scrub or a new name: "
                 "its tables' logs say what was committed"
             )
         if self.work.died or behind:
