@@ -16,7 +16,8 @@ from stagehold.lake.commit.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.measure import fingerprints
 from stagehold.lake.tables import ensure_table
-from stagehold.spec.pipeline import CommitterKind, OutputForm
+from stagehold.spec.pipeline import OutputForm
+from stagehold.spec.settings.output_choices import CommitterKind
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,8 @@ from stagehold.spec.outputs import (
     exchange_types,
     output_types,
 )
-from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, ReleasedBy, Stage, TypeReason
+from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, ReleasedBy, Stage
+from stagehold.spec.settings.output_choices import TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 PROMISES = [

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from stagehold.errors import ColumnProblem, ColumnsNotAsDeclared
 from stagehold.lake.commit.delta_log import open_table, schema_fields, table_exists
 from stagehold.lake.store.columns import INTERVAL, PARTITION, Growth, data_fields, sql_type
-from stagehold.spec.pipeline import Evolution, OutputForm, Stage
+from stagehold.spec.pipeline import OutputForm, Stage
+from stagehold.spec.settings.output_choices import Evolution
 from stagehold.spec.settings.output_columns import ColumnForm
 
 if TYPE_CHECKING:

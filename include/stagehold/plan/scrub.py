@@ -15,7 +15,8 @@ from stagehold.model.foreign_change import ForeignChange
 from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import Mismatch
-from stagehold.spec.pipeline import OnForeignChange, Stage
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.settings.output_choices import OnForeignChange
 
 Place = tuple[str, str]  # pipeline and interval
 SAMPLE_ALLOWED = "a share of each stage's partitions, from 1% to 100%, or a number of them, from 1 on"

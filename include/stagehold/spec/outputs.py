@@ -32,7 +32,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagehold.model.graph import UnionFind, strong_components
-from stagehold.spec.pipeline import Exchange, OutputType, TypeReason
+from stagehold.spec.pipeline import Exchange, OutputType
+from stagehold.spec.settings.output_choices import TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 

@@ -31,7 +31,8 @@ from stagehold.plan.resume.decisions import EndedWaiver
 from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
-from stagehold.spec.pipeline import OnWaiverEnd, Output, OutputType, Pipeline
+from stagehold.spec.pipeline import Output, OutputType, Pipeline
+from stagehold.spec.settings.output_choices import OnWaiverEnd
 
 GATED = changed(DONE, "clean", gate="g")
 JUDGED = altered(altered(GATED, "clean", 0, judged="g"), "clean", 1, judged="g")

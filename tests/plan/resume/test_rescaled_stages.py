@@ -10,7 +10,8 @@ from tests.plan.resume.situations import changed, finished, forward, fresh, reco
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Rescaled, Situation
-from stagehold.spec.pipeline import Exchange, Input, OnCodeChange, Pipeline
+from stagehold.spec.pipeline import Exchange, Input, Pipeline
+from stagehold.spec.settings.output_choices import OnCodeChange
 
 KEYED = Input(stage="raw", exchange=Exchange.KEYED, key=("id",))
 

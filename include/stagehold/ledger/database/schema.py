@@ -1,7 +1,6 @@
 """The ledger's tables. A change here needs a new file in `migrations/versions` and a new `SCHEMA_VERSION`.
 
-Every comment says scope (what a row is about), lifetime (when it is written and whether it changes) and what NULL
-means.
+Each comment says scope (what a row is about), lifetime (when it is written, whether it changes) and what NULL means.
 """
 
 from __future__ import annotations

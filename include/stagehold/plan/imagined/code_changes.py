@@ -13,7 +13,8 @@ from stagehold.plan.resume.decisions import Decision, ResumePlan
 from stagehold.plan.resume.judgement import shared_key
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
-from stagehold.spec.pipeline import OnCodeChange, Stage
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.settings.output_choices import OnCodeChange
 
 CODE, INPUTS = "code", "inputs"
 

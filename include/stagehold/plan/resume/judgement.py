@@ -25,7 +25,8 @@ from stagehold.plan.resume.situation import Situation
 from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, own_waiver_ended, waivers_of, who_waived, why_ended
 from stagehold.plan.state.earlier_state import Cut
-from stagehold.spec.pipeline import Exchange, OnCodeChange, OnForeignChange, Stage
+from stagehold.spec.pipeline import Exchange, Stage
+from stagehold.spec.settings.output_choices import OnCodeChange, OnForeignChange
 
 Opinion = tuple[type[Decision], Reason]  # of which kind a decision is, and why
 AGAIN = "asked for: computed again, even if nothing changed"

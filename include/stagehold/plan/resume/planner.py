@@ -41,7 +41,8 @@ from stagehold.plan.resume.waiving import (
     stage_waiver_ended,
     with_consequences,
 )
-from stagehold.spec.pipeline import Exchange, OnForeignChange, Pipeline, Stage
+from stagehold.spec.pipeline import Exchange, Pipeline, Stage
+from stagehold.spec.settings.output_choices import OnForeignChange
 
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Stage

@@ -24,7 +24,8 @@ from stagehold.plan.grounds.content_verdicts import content_of, last_verdict_on
 from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
 from stagehold.plan.resume.decisions import Action, Decision, EndedWaiver
 from stagehold.plan.resume.situation import Situation
-from stagehold.spec.pipeline import Exchange, OnWaiverEnd, Pipeline, Stage
+from stagehold.spec.pipeline import Exchange, Pipeline, Stage
+from stagehold.spec.settings.output_choices import OnWaiverEnd
 
 Data = tuple[Place, str]  # a partition, and the fingerprint of its data
 NOTHING: frozenset[Data] = frozenset()

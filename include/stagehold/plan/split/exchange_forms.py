@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stagehold.plan.split.regions import is_divisible
-from stagehold.spec.pipeline import Exchange, OutputType, Pipeline, Stage, TypeReason
+from stagehold.spec.pipeline import Exchange, OutputType, Pipeline, Stage
+from stagehold.spec.settings.output_choices import TypeReason
 
 _REASONS = {
     TypeReason.DECLARED: "its output says so",

@@ -25,7 +25,8 @@ from stagehold.run.lease.leasing import LeaseWait, kept_alive, take_lease
 from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.acceptance import all_waivers
 from stagehold.run.planning.task import RegionTask
-from stagehold.spec.pipeline import OnWaiverEnd, Stage
+from stagehold.spec.pipeline import Stage
+from stagehold.spec.settings.output_choices import OnWaiverEnd
 
 
 class Retraction:

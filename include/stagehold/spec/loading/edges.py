@@ -12,7 +12,8 @@ from stagehold.model.units import AUTO
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import show, suggest
 from stagehold.spec.loading.task_checks import check_shares
-from stagehold.spec.pipeline import CommitterKind, Exchange, InputForm, OutputType
+from stagehold.spec.pipeline import Exchange, InputForm, OutputType
+from stagehold.spec.settings.output_choices import CommitterKind
 from stagehold.spec.settings.state_form import StateForm
 from stagehold.spec.yaml import FieldPath, Problem
 

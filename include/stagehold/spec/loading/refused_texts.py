@@ -158,7 +158,7 @@ OF_THE_SERVER = (
     *("spark.python.daemon.module", "spark.serializer", "spark.submit.", "spark.task.", "spark.ui."),
     *("spark.sql.cache.serializer", "spark.sql.catalog.", "spark.sql.catalogImplementation", "spark.sql.extensions"),
     *("spark.sql.globalTempDatabase", "spark.sql.queryExecutionListeners", "spark.sql.warehouse.dir"),
-    "spark.sql.streaming.streamingQueryListeners",
+    *("spark.sql.streaming.streamingQueryListeners", "spark.waves."),
 )
 
 
