@@ -60,7 +60,7 @@ def _document(report: RunReport, standing: Standing, lost: Losses) -> dict[str, 
             "text": str(standing),
         },
         "restores": [asdict(restore) for restore in report.restores],
-        "stages": [asdict(stage) for stage in report.stages],
+        "stages": [_stage_document(stage) for stage in report.stages],
         "attempts": [
             {
                 **asdict(attempt),
@@ -73,6 +73,12 @@ def _document(report: RunReport, standing: Standing, lost: Losses) -> dict[str, 
         "gate_failures": [_failure_document(failure) for failure in report.failures],
         "events": [asdict(event) for event in report.events],
     }
+
+
+def _stage_document(stage: StageCount) -> dict[str, Any]:
+    facts = asdict(stage)
+    counters = dict(facts.pop("counted"))
+    return {**facts, "counters": counters}
 
 
 def _failure_document(failure: GateResult) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from stagehold.spec.loading.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.source import Source, SourceKind
 
+EXACT = timedelta(hours=10)  # an age up to this is told in minutes, a greater one in hours
+
 
 class Freshness(StrEnum):
     FRESH = "fresh"
@@ -52,7 +54,8 @@ class SourceAge:
         limits = self.source.freshness
         too_old = self.freshness is Freshness.TOO_OLD
         limit, name = (limits.error_after, "error_after") if too_old else (limits.warn_after, "warn_after")
-        written = write_duration(timedelta(minutes=max(round(self._age.total_seconds() / 60), 1)))
+        step = timedelta(hours=1) if self._age > EXACT else timedelta(minutes=1)
+        written = write_duration(step * max(round(self._age / step), 1))
         return f"its newest data came {written} ago, and {name} is {write_duration(limit)}" if limit else written
 
 

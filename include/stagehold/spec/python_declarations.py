@@ -5,12 +5,12 @@ written on.
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from inspect import currentframe
 from itertools import islice
 from pathlib import Path
 from types import FrameType, FunctionType
@@ -31,7 +31,10 @@ class WrittenCall:
     place: tuple[int | None, int | None, int | None, int | None]
 
     @staticmethod
-    def of(frame: FrameType) -> WrittenCall:
+    def of(made: FrameType | None) -> WrittenCall:
+        """The call of the function whose frame is ``made``."""
+        frame = made.f_back if made else None
+        assert frame is not None, "Python has frames, and a call has a caller"
         place = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
         return WrittenCall(frame.f_code.co_filename, place)
 
@@ -60,7 +63,7 @@ class StageDeclaration:
 
     def __init__(self, **fields: Any) -> None:
         self.fields = _plain(fields)
-        self.written = WrittenCall.of(sys._getframe(1))
+        self.written = WrittenCall.of(currentframe())
 
     def __repr__(self) -> str:
         return f"Stage({_arguments(self.fields)})"
@@ -75,7 +78,7 @@ class PipelineDeclaration:
 
     def __init__(self, pipeline: str, /, *, stages: Mapping[str, StageDeclaration], **fields: Any) -> None:
         self.name, self.fields, self.stages = pipeline, _plain(fields), dict(stages)
-        self.written = WrittenCall.of(sys._getframe(1))
+        self.written = WrittenCall.of(currentframe())
         declared = DECLARED.get()
         if declared is not None:
             declared.append(self)

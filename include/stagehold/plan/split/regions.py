@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from stagehold.errors import RegionCycle
 from stagehold.model.graph import fused, topological_order
+from stagehold.model.partition_set import Share
+from stagehold.plan.split.shares import region_shares
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
 
 
@@ -38,6 +40,11 @@ def stage_regions(pipeline: Pipeline) -> tuple[Region, ...]:
     )
     components = fused(glued, [stage.co_location for stage in pipeline.stages])
     return _ordered(pipeline, components, _region_edges(components, exchanges))
+
+
+def region_parts(pipeline: Pipeline) -> tuple[tuple[Region, Share | None], ...]:
+    """What each task of a pipeline works on, producers before their readers."""
+    return tuple((region, share) for region in stage_regions(pipeline) for share in region_shares(pipeline, region))
 
 
 def sources_within(stage: Stage, pipeline: Pipeline) -> tuple[Stage, ...]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from stagehold.model.partition_set import Share
 from stagehold.model.records import Attempt, AttemptState
-from stagehold.plan.split.regions import Region, stage_regions
 
 if TYPE_CHECKING:
+    from stagehold.plan.split.regions import Region
     from stagehold.spec.pipeline import Pipeline
 
 
@@ -27,11 +27,6 @@ def region_shares(pipeline: Pipeline, region: Region) -> tuple[Share | None, ...
     stages = [pipeline.stage(name) for name in region.stages]
     tasks = max(stage.max_parallel_tasks for stage in stages)
     return shares(stages[0].partitions, tasks) if tasks > 1 else (None,)
-
-
-def region_parts(pipeline: Pipeline) -> tuple[tuple[Region, Share | None], ...]:
-    """What each task of a pipeline works on, producers before their readers."""
-    return tuple((region, share) for region in stage_regions(pipeline) for share in region_shares(pipeline, region))
 
 
 def part_name(region: Region, share: Share | None) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stagehold.model.partition_set import Share, overlap
-from stagehold.plan.split.regions import Region
-from stagehold.plan.split.shares import part_name, region_parts
+from stagehold.plan.split.regions import Region, region_parts
+from stagehold.plan.split.shares import part_name
 from stagehold.spec.pipeline import Exchange, OutputType, Pipeline
 from stagehold.topology.build import DeclaredPartition, topology_of
 from stagehold.topology.topology import Topology, Vertex

@@ -19,7 +19,8 @@ from stagehold.model.records import Attempt, AttemptState, Restore
 from stagehold.model.states import ATTEMPT, AttemptEvent
 from stagehold.plan.restart.after_failure import last_failure
 from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
-from stagehold.plan.split.shares import all_finished, region_parts
+from stagehold.plan.split.regions import region_parts
+from stagehold.plan.split.shares import all_finished
 from stagehold.run.attempt.region_work import Heal, RegionWork
 from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.storage_failures import naming_storage

@@ -15,7 +15,8 @@ from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.exchange_forms import exchange_forms
-from stagehold.plan.split.shares import part_name, region_parts
+from stagehold.plan.split.regions import region_parts
+from stagehold.plan.split.shares import part_name
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress

@@ -16,7 +16,7 @@ from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event
 from stagehold.model.states import AttemptEvent, RunEvent, newest_life
 from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_failures, run_state_after
 from stagehold.plan.restart.rules import WORKER_LOST, Diagnosis, diagnose, rules_of
-from stagehold.plan.split.shares import region_parts
+from stagehold.plan.split.regions import region_parts
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 from stagehold.run.stopping.stopping import at_work, refuse_suspended

@@ -5,11 +5,14 @@ time that `stagehold gc` finds something to forget.
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
 
 from stagehold.errors import UnknownName
 from stagehold.lake.store.files import Files, files_at
@@ -42,7 +45,7 @@ class StageCount:
     rows: int
     bytes: int
     held: int = 0  # which older archives do not say
-    counted: tuple[tuple[str, int], ...] = ()
+    counted: Annotated[tuple[tuple[str, int], ...], Field(exclude_if=operator.not_)] = ()
 
 
 @dataclass(frozen=True)
