@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 MARK = "stagehold_ledger"
 VERSION = 1
-LATER = {
-    "untold": False,
-    "part": "code",
-    "counted": [],
-}  # fields that were added since, with what a line without them means
+# Fields that were added since, with what a line without them means.
+LATER = {"untold": False, "part": "code", "counted": []}
 
 
 def to_lines(facts: Sequence[Fact]) -> bytes:
