@@ -193,7 +193,7 @@ def test_twenty_runs_and_a_savepoint_leave_one_version_of_a_dag(tmp_path, monkey
 
 def test_a_form_accepts_values_that_it_does_not_offer(bag):
     params = bag.dags["shipping_priority"].params
-    assert params.get_param("restore").schema["examples"] == ["latest"]
+    assert params.get_param("restore").schema["examples"] == ["latest", "latest_or_none"]
     assert [params.get_param(name).resolve() for name in ("restore", "interval")] == [None, None]
     assert params.get_param("restore").resolve("a/run#3") == "a/run#3"
     assert params.get_param("interval").resolve("2030-01-01") == "2030-01-01"

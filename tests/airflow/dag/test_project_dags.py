@@ -136,7 +136,8 @@ def test_dag_and_tasks_say_what_they_read_make_and_where_the_code_is(synced_airf
     assert dag.doc_md.startswith("Small things\n\nCompiled from `small.yaml`. [Code](")
     assert "/dags/small/code)" in dag.doc_md
     assert "**first**\n\nTakes all rows.\n\n* job: `jobs.work:first`" in first.partial_kwargs["doc_md"]
-    assert "* reads: first (gather)\n* output: marts.small, 1 partitions" in second.doc_md
+    stored = "first (gather): stored (its output says so); a kill costs nothing of first that is consumable"
+    assert f"* reads: first (gather)\n    * {stored}\n* output: marts.small, 1 partitions" in second.doc_md
     assert "**third**\n\nWhat is left.\n\n* job: `sql/third.sql`." in dag.get_task("third").doc_md
     assert "| third | `sql/third.sql` | 1 |" in dag.doc_md
 
