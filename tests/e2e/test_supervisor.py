@@ -102,7 +102,7 @@ def assert_airflow_runs_dags(settings: Settings) -> None:
         run = airflow.wait(airflow.trigger("nightly", conf={"interval": "after the kills"}), RUN_SECONDS)
         assert run.state == "success"
         assert "computed 2 in " in airflow.log_text(run, "orders", 1)
-        failed = airflow.wait(airflow.trigger("nightly", conf={"interval": "2024-99-99"}), RUN_SECONDS)
+        failed = airflow.wait(airflow.trigger("nightly", conf={"restore": "nobody/ran#1"}), RUN_SECONDS)
         assert failed.state == "failed"
         assert {"customer", "orders"} <= set(airflow.clear(failed, only_failed=True))
         assert airflow.wait(failed, RUN_SECONDS).state == "failed"
