@@ -46,8 +46,7 @@ def run(bench: Workbench, interval: str) -> Ended:
 
 def planned(bench: Workbench, interval: str) -> str:
     shown = ended(bench.command("plan", "toy", "--interval", interval))
-    (line,) = (line for line in shown.out.splitlines() if "numbers" in line)
-    return line
+    return next(line for line in shown.out.splitlines() if line.split()[:1] == ["numbers"] and " of " in line)
 
 
 def uri(bench: Workbench) -> str:

@@ -347,23 +347,23 @@ class FrameBuilder:
     def _call(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool = False) -> StageCall:
         """Call the stage's function with its inputs for ``partitions``."""
         call = self._ready.pop((stage.name, partitions), None)
-        call = call or self._called(stage, partitions, keep_partition=keep_partition)
+        if call is None:
+            arguments, self._keys[stage.name] = self._inputs.of(stage, partitions, keep_partition=keep_partition)
+            context = self._reading.context(stage, partitions)
+            if stage.states:
+                context = replace(context, state=StageState(self._states(stage).before(partitions[0])))
+            call = self._caller.call(stage, context, arguments, self._in_force)
+            self._keep_first(stage, partitions, call)
         if call.context.counters:
             self._counting[stage.name, partitions[0]] = call
         return call
 
-    def _called(self, stage: Stage, partitions: tuple[int, ...], *, keep_partition: bool) -> StageCall:
-        arguments, self._keys[stage.name] = self._inputs.of(stage, partitions, keep_partition=keep_partition)
-        context = self._reading.context(stage, partitions)
-        if stage.states:
-            context = replace(context, state=StageState(self._states(stage).before(partitions[0])))
-        call = self._caller.call(stage, context, arguments, self._in_force)
+    def _keep_first(self, stage: Stage, partitions: tuple[int, ...], call: StageCall) -> None:
         if stage.states:
             self._after[stage.name, partitions[0]] = call.after
         known = self._calls.setdefault(stage.name, [])
         if len(known) < 2 and all(call.partitions == partitions for call in known):
             known.append(call)
-        return call
 
     def _states(self, stage: Stage) -> StateFrames:
         return StateFrames(self._spark, stage, self._reading.earlier[stage.name])
