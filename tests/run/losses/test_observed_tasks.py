@@ -37,8 +37,9 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors do not 
 Accident = Callable[[Path], None]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One for each test: where tasks and executors failed before, soon nothing runs any more."""
     settings = Settings(
         home=str(tmp_path_factory.mktemp("observed")),
         spark_master=MASTER,
