@@ -11,7 +11,7 @@ from stagehold.lake.commit.committer import committer_for
 from stagehold.lake.published import Absences, absences
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.records import PartitionRecord
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 
 pytestmark = pytest.mark.spark
 

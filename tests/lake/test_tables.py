@@ -17,7 +17,7 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.measure import fingerprints
 from stagehold.lake.tables import ensure_table
 from stagehold.spec.pipeline import OutputForm
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 
 pytestmark = pytest.mark.spark
 

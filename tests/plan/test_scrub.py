@@ -25,7 +25,7 @@ from stagehold.plan.scrub import (
     to_compare,
     to_heal,
 )
-from stagehold.spec.settings.output_choices import OnForeignChange
+from stagehold.spec.settings.output_settings import OnForeignChange
 
 DELETE = ForeignChange(7, "DELETE", "bob")
 PATH = record(0).files[0].path

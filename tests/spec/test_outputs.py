@@ -11,7 +11,7 @@ from stagehold.spec.outputs import (
     output_types,
 )
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, ReleasedBy, Stage
-from stagehold.spec.settings.output_choices import TypeReason
+from stagehold.spec.settings.output_settings import TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 PROMISES = [

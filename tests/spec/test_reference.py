@@ -14,7 +14,7 @@ from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, ScheduleForm, TaskSettings
-from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.output_settings import ColumnForm
 from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation

@@ -16,7 +16,7 @@ from stagehold.model.keys.compute_key import digest
 from stagehold.model.records import Severity
 from stagehold.plan.split.regions import sources_within, stage_regions
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 from stagehold.spec.settings.run_settings import Failover
 
 # Facts of a partition itself. Each is judged like a column with one value. No column can have such a name.

@@ -13,8 +13,7 @@ from stagehold.errors import ColumnProblem, ColumnsNotAsDeclared
 from stagehold.lake.commit.delta_log import open_table, schema_fields, table_exists
 from stagehold.lake.store.columns import INTERVAL, PARTITION, Growth, data_fields, sql_type
 from stagehold.spec.pipeline import OutputForm, Stage
-from stagehold.spec.settings.output_choices import Evolution
-from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.output_settings import ColumnForm, Evolution
 
 if TYPE_CHECKING:
     from deltalake import Schema

@@ -24,7 +24,7 @@ from stagehold.lake.declared_columns import described, tells_as_declared
 from stagehold.lake.store.columns import INTERVAL, PARTITION, Growth, refuse_unusable_columns, sql_type
 from stagehold.lake.store.location import TableLocation
 from stagehold.spec.pipeline import OutputForm
-from stagehold.spec.settings.output_choices import CommitterKind, Evolution
+from stagehold.spec.settings.output_settings import CommitterKind, Evolution
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema

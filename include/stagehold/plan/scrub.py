@@ -16,7 +16,7 @@ from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import Mismatch
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.output_choices import OnForeignChange
+from stagehold.spec.settings.output_settings import OnForeignChange
 
 Place = tuple[str, str]  # pipeline and interval
 SAMPLE_ALLOWED = "a share of each stage's partitions, from 1% to 100%, or a number of them, from 1 on"

@@ -15,7 +15,7 @@ from stagehold.model.units import AUTO
 from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.outputs import Chosen, StageExchange, output_types
 from stagehold.spec.pipeline import Exchange, InputForm, OutputType
-from stagehold.spec.settings.output_choices import TypeReason
+from stagehold.spec.settings.output_settings import TypeReason
 from stagehold.spec.yaml import FieldPath
 
 

@@ -13,7 +13,7 @@ from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings
 from stagehold.spec.settings.airflow_settings import DagSettings, Schedule, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import CountOrAuto, Environment, Params, SpecPart, field_names, written_name
-from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.output_settings import ColumnForm
 from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation

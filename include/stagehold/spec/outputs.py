@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 from stagehold.model.graph import UnionFind, strong_components
 from stagehold.spec.pipeline import Exchange, OutputType
-from stagehold.spec.settings.output_choices import TypeReason
+from stagehold.spec.settings.output_settings import TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 

@@ -17,7 +17,8 @@ from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import Columns, Count, Names, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.keep_settings import KeepSettings
-from stagehold.spec.settings.output_choices import (
+from stagehold.spec.settings.output_settings import (
+    ColumnForm,
     CommitterKind,
     Evolution,
     OnCodeChange,
@@ -25,7 +26,6 @@ from stagehold.spec.settings.output_choices import (
     OnWaiverEnd,
     TypeReason,
 )
-from stagehold.spec.settings.output_columns import ColumnForm
 from stagehold.spec.settings.reads import Reads, ReadsForm, StageReads
 from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.settings.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings

@@ -19,7 +19,7 @@ from stagehold.spec.pipeline import InputForm, OutputForm
 from stagehold.spec.reference import OTHER_NAMES, SECTIONS, fields_of
 from stagehold.spec.settings.airflow_settings import Hook, NotifierDeclaration
 from stagehold.spec.settings.fields import SpecPart
-from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.output_settings import ColumnForm
 from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.settings.source import SourceForm
 

@@ -25,7 +25,7 @@ from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.pipeline import InputForm, OutputForm
 from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import SpecPart, field_names, written_name
-from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.output_settings import ColumnForm
 from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation

@@ -23,7 +23,7 @@ from stagehold.lake.commit.staging import WaveFiles, stage_frame
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
 from stagehold.lake.store.files import files_at
 from stagehold.model.partition_set import Share
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 
 pytestmark = pytest.mark.spark
 

@@ -23,7 +23,7 @@ from tests.plan.resume.situations import (
 from stagehold.model.partition_set import PartitionSet
 from stagehold.plan.grounds.reasons import Places
 from stagehold.plan.resume.planner import resume_plan
-from stagehold.spec.settings.output_choices import OnCodeChange
+from stagehold.spec.settings.output_settings import OnCodeChange
 
 REASONS = [
     (fresh(CHAIN), "raw", 0, "never computed for this interval"),

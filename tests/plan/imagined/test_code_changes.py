@@ -30,7 +30,7 @@ from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.judgement import shared_key
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Exchange, Input, Pipeline
-from stagehold.spec.settings.output_choices import OnCodeChange
+from stagehold.spec.settings.output_settings import OnCodeChange
 
 RECOMPUTE = CodeHandling.RECOMPUTE
 KEPT = with_stage(DONE, "clean", on_code_change=OnCodeChange.KEEP)

@@ -9,7 +9,7 @@ from tests.plan.resume.situations import CHAIN, DONE, words
 
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.spec.pipeline import Output, Pipeline
-from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.output_settings import ColumnForm
 
 
 def declaring(columns: dict[str, ColumnForm]) -> Pipeline:

@@ -32,7 +32,7 @@ from stagehold.plan.resume.healing import missing_inputs
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.pipeline import Output, OutputType, Pipeline
-from stagehold.spec.settings.output_choices import OnWaiverEnd
+from stagehold.spec.settings.output_settings import OnWaiverEnd
 
 GATED = changed(DONE, "clean", gate="g")
 JUDGED = altered(altered(GATED, "clean", 0, judged="g"), "clean", 1, judged="g")

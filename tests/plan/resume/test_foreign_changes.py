@@ -22,7 +22,7 @@ from stagehold.plan.resume.decisions import ReuseDecision
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.output_choices import OnForeignChange
+from stagehold.spec.settings.output_settings import OnForeignChange
 
 FAIL, HEAL, KEEP = OnForeignChange.FAIL, OnForeignChange.HEAL, OnForeignChange.KEEP
 DELETED = ForeignChange(7, "DELETE", "ann (Apache-Spark/4.2.0 Delta-Lake/4.4.0)")

@@ -12,7 +12,7 @@ from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.output_choices import OnCodeChange
+from stagehold.spec.settings.output_settings import OnCodeChange
 
 RATE = DeclaredRead(ReadKind.ENV, "RATE", "7")
 SIDE = DeclaredRead(ReadKind.FILE, "side.csv", "a")

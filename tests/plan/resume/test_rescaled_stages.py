@@ -11,7 +11,7 @@ from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Rescaled, Situation
 from stagehold.spec.pipeline import Exchange, Input, Pipeline
-from stagehold.spec.settings.output_choices import OnCodeChange
+from stagehold.spec.settings.output_settings import OnCodeChange
 
 KEYED = Input(stage="raw", exchange=Exchange.KEYED, key=("id",))
 

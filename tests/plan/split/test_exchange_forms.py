@@ -6,7 +6,7 @@ import pytest
 
 from stagehold.plan.split.exchange_forms import exchange_forms
 from stagehold.spec.loading.loader import build_pipeline
-from stagehold.spec.settings.output_choices import TypeReason
+from stagehold.spec.settings.output_settings import TypeReason
 
 SOURCE = {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": 4}
 CHAIN = {

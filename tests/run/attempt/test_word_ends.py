@@ -16,7 +16,7 @@ from stagehold.lake.commit.table_marks import outstaying
 from stagehold.model.standing import PartitionState
 from stagehold.run.attempt.retraction import ENDED
 from stagehold.run.planning.planning import IntervalView, RunRequest
-from stagehold.spec.settings.output_choices import OnWaiverEnd
+from stagehold.spec.settings.output_settings import OnWaiverEnd
 
 GOOD = [(n, amount) for n in range(PARTITIONS - 1) for amount in (n + 1, n + 11)]
 LAST = PARTITIONS - 1

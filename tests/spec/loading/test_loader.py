@@ -13,7 +13,7 @@ from tests.spec.samples import MISTAKES, VALID, Project, edited
 from stagehold.errors import InvalidSpec
 from stagehold.spec.loading.loader import build_pipeline, load_pipeline
 from stagehold.spec.pipeline import Exchange, Output, OutputType, Pipeline
-from stagehold.spec.settings.output_choices import CommitterKind, Evolution, OnForeignChange
+from stagehold.spec.settings.output_settings import CommitterKind, Evolution, OnForeignChange
 from stagehold.spec.settings.restart import RestartStrategy
 from stagehold.spec.settings.run_settings import CheckpointSettings, Failover, OnCancel, ScheduleMode
 

@@ -10,7 +10,7 @@ from stagehold.lake.commit.delta_spark_committer import DeltaSparkCommitter
 from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.wave_commit import Claim, WaveCommit
 from stagehold.lake.store.location import TableLocation
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import StageContractBroken
-from stagehold.spec.settings.output_columns import NO_NAME, fit_name, is_fit_name
+from stagehold.spec.settings.output_settings import NO_NAME, fit_name, is_fit_name
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType

@@ -14,7 +14,7 @@ from stagehold.plan.resume.judgement import shared_key
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.output_choices import OnCodeChange
+from stagehold.spec.settings.output_settings import OnCodeChange
 
 CODE, INPUTS = "code", "inputs"
 

@@ -26,7 +26,7 @@ from stagehold.plan.resume.upstream import Upstream
 from stagehold.plan.resume.waiving import is_waived, own_waiver_ended, waivers_of, who_waived, why_ended
 from stagehold.plan.state.earlier_state import Cut
 from stagehold.spec.pipeline import Exchange, Stage
-from stagehold.spec.settings.output_choices import OnCodeChange, OnForeignChange
+from stagehold.spec.settings.output_settings import OnCodeChange, OnForeignChange
 
 Opinion = tuple[type[Decision], Reason]  # of which kind a decision is, and why
 AGAIN = "asked for: computed again, even if nothing changed"

@@ -42,7 +42,7 @@ from stagehold.plan.resume.waiving import (
     with_consequences,
 )
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
-from stagehold.spec.settings.output_choices import OnForeignChange
+from stagehold.spec.settings.output_settings import OnForeignChange
 
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Stage

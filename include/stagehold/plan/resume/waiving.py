@@ -25,7 +25,7 @@ from stagehold.plan.grounds.reasons import Detail, Place, Reason, because
 from stagehold.plan.resume.decisions import Action, Decision, EndedWaiver
 from stagehold.plan.resume.situation import Situation
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
-from stagehold.spec.settings.output_choices import OnWaiverEnd
+from stagehold.spec.settings.output_settings import OnWaiverEnd
 
 Data = tuple[Place, str]  # a partition, and the fingerprint of its data
 NOTHING: frozenset[Data] = frozenset()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from stagehold.plan.split.regions import is_divisible
 from stagehold.spec.pipeline import Exchange, OutputType, Pipeline, Stage
-from stagehold.spec.settings.output_choices import TypeReason
+from stagehold.spec.settings.output_settings import TypeReason
 
 _REASONS = {
     TypeReason.DECLARED: "its output says so",

@@ -26,7 +26,7 @@ from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.acceptance import all_waivers
 from stagehold.run.planning.task import RegionTask
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.output_choices import OnWaiverEnd
+from stagehold.spec.settings.output_settings import OnWaiverEnd
 
 
 class Retraction:

@@ -16,7 +16,7 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, GateResult, PartitionRecord
 from stagehold.run.planning.planning import RunRequest, counted, in_its_form
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 
 FEW = 1000  # partitions that one query may name
 OWN_FOLDER = "_savepoints"  # below a table: files that savepoints need and that others could delete elsewhere

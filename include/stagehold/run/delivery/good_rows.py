@@ -22,7 +22,7 @@ from stagehold.model.records import QUARANTINE, Severity, StatePart
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.run.faults import QuarantinePoint
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

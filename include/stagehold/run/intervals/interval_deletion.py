@@ -29,7 +29,7 @@ from stagehold.run.faults import ClearingPoint
 from stagehold.run.lease.region_tables import RegionTables
 from stagehold.run.planning.earlier_states import later_intervals
 from stagehold.spec.pipeline import Pipeline, Stage
-from stagehold.spec.settings.output_choices import CommitterKind
+from stagehold.spec.settings.output_settings import CommitterKind
 
 WAVE = 1  # of the commit that takes rows out of a published table
 DELETED = "deleted"  # the kind of the event that says who took the interval out

@@ -29,7 +29,7 @@ from stagehold.spec.loading.restart_checks import usual_restart
 from stagehold.spec.loading.variables import Resolved, resolved, variables_in
 from stagehold.spec.outputs import Chosen
 from stagehold.spec.pipeline import Input, Output, OutputForm, Pipeline, Stage, StageSettings
-from stagehold.spec.settings.output_choices import TypeReason
+from stagehold.spec.settings.output_settings import TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode, RunSettings
 from stagehold.spec.settings.source import Source
 from stagehold.spec.suites import is_of_python, suite_files

@@ -23,8 +23,7 @@ from stagehold.spec.loading.sql_checks import check_sql
 from stagehold.spec.loading.task_checks import check_airflow
 from stagehold.spec.pipeline import OutputForm, OutputType
 from stagehold.spec.settings.fields import written_name
-from stagehold.spec.settings.output_choices import OnCodeChange
-from stagehold.spec.settings.output_columns import NO_NAME, OUTPUT_TYPES, fit_name, is_fit_name
+from stagehold.spec.settings.output_settings import NO_NAME, OUTPUT_TYPES, OnCodeChange, fit_name, is_fit_name
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem, plain_data
 

@@ -11,7 +11,7 @@ from stagehold.code.sql_slice import SliceUnfit, check_slice, with_interval
 from stagehold.model.keys.interval_text import FORMS, IntervalTimes, names_interval, of_interval
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
-from stagehold.spec.settings.output_columns import OUTPUT_TYPES
+from stagehold.spec.settings.output_settings import OUTPUT_TYPES
 from stagehold.spec.settings.source import (
     INFER,
     SPLITS_ALLOWED,

@@ -21,7 +21,7 @@ from stagehold.code.sql_text import Intent, is_dynamic, names_in, statement, tok
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import StageForm, show, suggest
 from stagehold.spec.loading.variables import VARIABLE
-from stagehold.spec.settings.output_columns import NO_NAME, fit_name, is_fit_name
+from stagehold.spec.settings.output_settings import NO_NAME, fit_name, is_fit_name
 from stagehold.spec.settings.run_settings import Effects
 from stagehold.spec.yaml import FieldPath, Problem
 

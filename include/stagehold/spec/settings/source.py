@@ -14,7 +14,7 @@ from stagehold.code.sql_slice import names_interval_edges, with_interval
 from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
 from stagehold.model.units import PositiveDuration, Size, read_size, write_size
 from stagehold.spec.settings.fields import Count, Options, SpecPart, Switch, written_name
-from stagehold.spec.settings.output_columns import ColumnForm
+from stagehold.spec.settings.output_settings import ColumnForm
 
 INFER = "infer"  # in place of a schema: take the one that the first file seems to have
 

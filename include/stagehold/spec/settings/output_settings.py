@@ -1,8 +1,9 @@
-"""The columns that an author declares of a stage's output, and how their types are spelled."""
+"""How an output is kept: what there is to choose, its declared columns, and how their types are spelled."""
 
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import PlainValidator
@@ -15,6 +16,58 @@ NESTED = re.compile(r"(?P<kind>array|map|struct)<(?P<inner>.+)>", re.IGNORECASE)
 INNER_TYPES = {"array": 1, "map": 2}
 FORBIDDEN_CHARACTERS = " ,;{}()\n\t="  # Parquet and Delta without column mapping refuse them
 NO_NAME = f"space and any of {FORBIDDEN_CHARACTERS.strip()!r} cannot be in a name"
+
+
+class TypeReason(StrEnum):
+    """Why an output is stored, or computed along with its readers."""
+
+    DECLARED = "declared"
+    MODE = "mode"  # the execution mode chooses it
+    UNREAD = "unread"
+    GATE = "gate"
+    STATE = "state"
+    COLUMNS = "columns"
+    SCRIPT = "script"
+    AUTO = "auto"  # its bytes settle how many partitions a reader has
+    TASKS = "tasks"  # several tasks share its region, and none of them has all that a shuffle needs
+    JOINED_AGAIN = "joined_again"  # its branches meet again, which could deadlock
+    DEADLOCK = "deadlock"  # its region would wait for itself
+
+
+class CommitterKind(StrEnum):
+    """Who makes an output's commits: delta-rs, of files that Spark staged, or delta-spark, which writes rows again."""
+
+    STAGED = "staged"
+    DELTA_SPARK = "delta_spark"
+
+
+class OnCodeChange(StrEnum):
+    """What becomes of recorded partitions that other code made than the stage has now."""
+
+    RECOMPUTE = "recompute"
+    KEEP = "keep"
+
+
+class OnForeignChange(StrEnum):
+    """What becomes of a published partition whose rows somebody else removed from its table."""
+
+    FAIL = "fail"  # it is blocked until somebody decides
+    HEAL = "heal"  # it is computed again and published
+    KEEP = "keep"  # it stays as it is, and counts as done
+
+
+class Evolution(StrEnum):
+    """Whether a published table may gain columns or get wider types. It never loses or narrows any."""
+
+    EVOLVE = "evolve"
+    FAIL = "fail"
+
+
+class OnWaiverEnd(StrEnum):
+    """What becomes of a table's rows that rest on refused data, when the waiver ends that let the data through."""
+
+    RETRACT = "retract"  # they are taken out of the table
+    KEEP = "keep"  # they stay, and are marked
 
 
 def is_fit_name(name: str) -> bool:
