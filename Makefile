@@ -6,6 +6,7 @@ UV ?= $(shell command -v uv 2>/dev/null)
 SCALE ?= 0.05
 RUNS ?= 50
 SEED ?= 1
+PARALLEL ?= 1
 TIMES ?= 20
 TIME ?= 600
 TURN ?= commit
@@ -28,7 +29,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile simulate doors lock FORCE
+.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile simulate doors lock sbom FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -93,8 +94,8 @@ clean: ## stop everything and remove the state folder (.stagehold, or STAGEHOLD_
 bench: setup ## run the benchmarks in bench/, but for soak.py, which takes two hours
 	@for script in $(sort $(filter-out bench/soak.py,$(wildcard bench/*.py))); do PYTHONPATH=include:. $(BIN)/python "$$script" || exit 1; done
 
-chaos: setup ## kill, freeze and rob RUNS random runs of small pipelines and check each (RUNS=50 SEED=1)
-	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.chaos --runs $(RUNS) --seed $(SEED)
+chaos: setup ## kill, freeze and rob RUNS random runs of small pipelines and check each (RUNS=50 SEED=1 PARALLEL=1)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.chaos --runs $(RUNS) --seed $(SEED) --parallel $(PARALLEL)
 
 words: setup ## waive, take back, correct, judge, kill and resume in RUNS random sequences and check each (RUNS=50 SEED=1)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.words --runs $(RUNS) --seed $(SEED)
@@ -117,6 +118,9 @@ lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
 	@$(UV) $(COMPILE) --upgrade requirements.in --output-file requirements.txt
 	@$(UV) $(COMPILE) --upgrade requirements-dev.in --output-file requirements-dev.txt
+
+sbom: setup ## list what a release is made of, with versions, hashes and licences, in build/sbom.json (CycloneDX)
+	@PYTHONPATH=include:. $(BIN)/python tools/sbom.py build/sbom.json
 
 # A stamp is not enough when the Python that it was made with has gone from the machine.
 $(VENV)/.packages: requirements.txt requirements-dev.txt pyproject.toml tools/make-environment $(if $(wildcard $(BIN)/python),,FORCE)

@@ -38,7 +38,7 @@ DOTTED = re.compile(r"(?:stagehold|tests)(?:\.\w+)+")
 IMPORTED = re.compile(r"from (stagehold\S*) import (\w+)")
 # Groups of entry points, what templates of notifiers find, and metrics.
 NO_MODULES = re.compile(
-    r"stagehold\.(run_status_listeners|leadership_listeners|checkpoint_listeners|failure_enrichers|message|hook|pipeline|cause"
+    r"stagehold\.(run_status_listeners|stage_status_listeners|leadership_listeners|checkpoint_listeners|failure_enrichers|message|hook|pipeline|cause"
     r"|progressed|remaining|link|yaml|partitions\.\w+|waves|counter|reuse_share|gate\.verdicts|checkpoint_age)"
 )
 NOT_OURS = ("my_company", "checks/", "gx/", "config/rates.csv", "jobs/sales.py", "include/suites/orders", "2024/")

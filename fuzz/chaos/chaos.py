@@ -57,7 +57,7 @@ def main() -> int:
     numbers = [asked.only] if asked.only else list(range(asked.first, most + 1))
     outcomes = _done_before(asked)
     with tempfile.TemporaryDirectory(prefix="chaos-", ignore_cleanup_errors=True) as folder:
-        for outcome in chaos(Path(folder), asked.seed, numbers, by_habit=asked.habits):
+        for outcome in chaos(Path(folder), asked.seed, numbers, by_habit=asked.habits, parallel=asked.parallel):
             outcomes.append(outcome)
             print(_line(outcome), flush=True)
             if asked.results:
@@ -75,13 +75,15 @@ def _done_before(asked: argparse.Namespace) -> list[Outcome]:
     return [Outcome(**run) for run in found["runs"] if run["number"] < asked.first]
 
 
-def chaos(folder: Path, seed: int, numbers: list[int], *, by_habit: bool = False) -> Iterator[Outcome]:
+def chaos(
+    folder: Path, seed: int, numbers: list[int], *, by_habit: bool = False, parallel: int = 1
+) -> Iterator[Outcome]:
     """Stops at the first run in which something is wrong."""
     bench = Workbench.make(folder, "")
     bench = Workbench(replace(bench.settings, spark_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA))
     with spark_server(bench.settings):
         for number in numbers:
-            outcome = (_run_of_habit if by_habit else _run)(bench, seed, number)
+            outcome = _run_of_habit(bench, seed, number) if by_habit else _run(bench, seed, number, parallel)
             yield outcome
             if outcome.violation:
                 break
@@ -107,9 +109,11 @@ def report(seed: int, outcomes: list[Outcome], *, by_habit: bool = False) -> int
     return 1 if wrong else 0
 
 
-def _run(bench: Workbench, seed: int, number: int) -> Outcome:
+def _run(bench: Workbench, seed: int, number: int, parallel: int) -> Outcome:
     subject = _subject(bench, seed, number)
-    turmoil = _turmoil(subject, seed, number)
+    if isinstance(subject, Toy) and parallel > 1:
+        subject.ask_for_splits()
+    turmoil = replace(_turmoil(subject, seed, number), parallel=parallel)
     return _outcome(turmoil, number, turmoil.run)
 
 
@@ -171,6 +175,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one run to do again")
+    parser.add_argument("--parallel", type=int, default=1, help="attempts at once, of tasks that ask for splits")
     parser.add_argument("--habits", action="store_true", help="one run for each habit of a function, with a kill")
     parser.add_argument("--results", help="where the raw data goes; an empty text for nowhere")
     asked = parser.parse_args()

@@ -118,6 +118,14 @@ class Toy(Subject):
         for number in range(FILES - 1):
             self.bench.write_source(number, first + number * ROWS)
 
+    def ask_for_splits(self) -> None:
+        """Two tasks have the numbers, and take the next split that nobody has."""
+        document = yaml.safe_load(self.file.read_text())
+        numbers = document["stages"]["numbers"]
+        numbers["source"]["splits"] = {"count": FILES, "assignment": "dynamic"}
+        numbers["max_parallel_tasks"] = 2
+        self.file.write_text(yaml.safe_dump(document, sort_keys=False))
+
     def spoil(self) -> None:
         """Put in a row for which the gate refuses a partition."""
         path = Path(self.bench.settings.lake_uri, "raw", "numbers", f"part-{FILES - 1}.parquet")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 
 from fuzz.chaos.subjects import Subject, Toy
@@ -39,6 +40,7 @@ OF_WAVES = (
     Point.AFTER_PUBLISH,
     Point.AFTER_RECORD,
 )
+MOST_OF_A_RUN = 8.0  # seconds
 KILLED = -signal.SIGKILL
 CANCELLED = 130
 ENDINGS = (signal.SIGKILL, signal.SIGTERM)
@@ -47,11 +49,14 @@ NEVER_SAID = ("taken by another program", "Traceback (most recent call last)")
 
 @dataclass
 class Turmoil:
-    """``counts`` are the faults that hit; ``steps`` tell them in order."""
+    """``counts`` are the faults that hit; ``steps`` tell them in order. With ``parallel`` above 1 each attempt is a
+    process of its own, and a fault hits that one.
+    """
 
     subject: Subject
     watch: LakeWatch
     random: Random
+    parallel: int = 1
     counts: Counter[str] = field(default_factory=Counter)
     steps: list[str] = field(default_factory=list)
     zombies: list[Command] = field(default_factory=list)
@@ -95,9 +100,12 @@ class Turmoil:
 
     def _possible(self) -> dict[Callable[[], None], int]:
         """What can happen now, with how likely it is beside the others."""
-        possible = {self.kill: 4, self.terminate: 2, self.freeze: 3, self.begin_two: 2, self.lose_ledger: 1}
-        possible |= {self.end_server: 2, self.end_keeper: 1}
-        possible |= {self.kill_at_checkpoint: 2, self.collect: 2, self.collect_beside: 2}
+        possible = {self.kill: 4, self.begin_two: 2, self.lose_ledger: 1, self.collect: 2, self.collect_beside: 2}
+        if self.parallel == 1:
+            possible |= {self.terminate: 2, self.freeze: 3, self.end_server: 2, self.end_keeper: 1}
+            possible |= {self.kill_at_checkpoint: 2}
+        else:
+            possible |= {self.kill_all: 4}
         if isinstance(self.subject, Toy):
             possible[self.spoil] = 1
         if self.zombies:
@@ -116,8 +124,22 @@ class Turmoil:
     def kill(self) -> None:
         """A worker dies at some point, if it gets there."""
         place = self._arm(FaultAction.KILL)
-        code = self._wait(self._start())
-        self._tell("kill", place, hit=code == KILLED)
+        worker = self._start()
+        code = self._wait(worker)
+        self._tell("kill", place, hit=code == KILLED or "was killed" in worker.err())
+        if code == KILLED:
+            self._resume_at_once()
+
+    def kill_all(self) -> None:
+        """A command dies with all its attempts, at any moment."""
+        self._renew_input()
+        worker = self._start()
+        time.sleep(self.random.random() * MOST_OF_A_RUN)
+        for pid in [*_children(worker.pid), worker.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        code = self._wait(worker)
+        self._tell("kill all", f"ended with {code}", hit=code == KILLED)
         if code == KILLED:
             self._resume_at_once()
 
@@ -351,6 +373,7 @@ class Turmoil:
             "--run-id",
             f"{run}/{self.watch.interval}",
             "--json",
+            *(("--parallel", str(self.parallel)) if self.parallel > 1 else ()),
         )
         return self.subject.bench.command(*words)
 
@@ -362,3 +385,12 @@ class Turmoil:
     def _tell(self, kind: str, text: str, *, hit: bool) -> None:
         self.counts[kind if hit else "missed"] += 1
         self.steps.append(f"{kind} {text}" if hit else f"({kind} {text}: not reached)")
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started, and theirs."""
+    try:
+        own = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+    return [*own, *(grandchild for child in own for grandchild in _children(child))]

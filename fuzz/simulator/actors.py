@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from fuzz.simulator.paper_work import PaperWork
-from tests.run.protocol.stepper import Stepper
+from tests.run.protocol.stepper import Stepper, pause
 
 from stagehold.checkpoints.coordinator_settings import CoordinatorSettings
 from stagehold.errors import StageholdError, UnknownName
@@ -32,6 +34,9 @@ from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from fuzz.simulator.simulation import Simulation
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 TURNS = 3  # of a coordinator: it begins a checkpoint, hears of it, completes it
 RUN, INTERVAL = "r", "2026-11-20"
@@ -62,7 +67,7 @@ def attempt(world: Simulation, pipeline: Pipeline, share: Share | None, number: 
         record_lost_attempts(task, waiting, lease, place)
         heartbeat = Heartbeat(ledger.leases, lease, 3600 if sleeps else 0)
         begun = RegionAttempt.begin(task, waiting, heartbeat, place, _heal)
-        PaperAttempt(PaperWork(begun.work, world), begun.previous).run()
+        PaperAttempt(PaperWork(begun.work, world), begun.previous, begun.news).run()
     finally:
         ledger.leases.release(lease)
 
@@ -102,14 +107,29 @@ OTHERS: Mapping[str, Callable[[Simulation], None]] = {
 
 
 class Actor:
-    """A process: its name, and where it stands."""
+    """A process, or what goes on beside it in the same process: its name, and where it stands. It ``waits_for`` another
+    one, its ``other`` is the one that lives and dies with it.
+    """
 
-    def __init__(self, name: str, work: Callable[[], None]) -> None:
+    def __init__(self, name: str, work: Callable[[], object]) -> None:
         self.name, self.stepper, self.steps, self.decided = name, Stepper(work), 0, ""
+        self.waits_for: Actor | None = None
+        self.other: Actor | None = None
 
     @property
     def alive(self) -> bool:
         return not self.stepper.ended
+
+    @property
+    def who_goes_on(self) -> Actor:
+        """Who is to make a step if this one is told to."""
+        return self.waits_for if self.waits_for and self.waits_for.alive else self
+
+    def kill(self) -> None:
+        """End the process where it stands."""
+        for actor in (self, self.other):
+            if actor is not None and actor.alive:
+                actor.stepper.kill()
 
     @property
     def ended_as(self) -> str:
@@ -121,6 +141,48 @@ class Actor:
         """An error that no process of the product ends with, whatever stores and others do."""
         error = self.stepper.error
         return error if isinstance(error, Exception) and not isinstance(error, StageholdError | OSError) else None
+
+
+class Beside(Executor):
+    """Where an attempt finishes its waves: another actor, which others can come before in each of its steps."""
+
+    def __init__(self, world: Simulation) -> None:
+        self._world, self._process = world, world.at_work
+        self._number = next(number for number, actor in world.actors.items() if actor is self._process)
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **more: P.kwargs) -> Future[T]:
+        return Begun(self._process, self._begun(partial(work, *args, **more)))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if self._process.other is not None:
+            _await(self._process, self._process.other)
+
+    def _begun(self, work: Callable[[], object]) -> Actor:
+        actor = Actor(f"{self._process.name} beside", work)
+        actor.other, self._process.other = self._process, actor
+        self._world.actors[-self._number] = actor
+        return actor
+
+
+class Begun(Future[T]):
+    """What an actor beside a process will have done."""
+
+    def __init__(self, process: Actor, actor: Actor) -> None:
+        super().__init__()
+        self._process, self._actor = process, actor
+
+    def result(self, timeout: float | None = None) -> T:
+        _await(self._process, self._actor)
+        if self._actor.stepper.error is not None:
+            raise self._actor.stepper.error
+        return cast("T", self._actor.stepper.done)
+
+
+def _await(process: Actor, other: Actor) -> None:
+    process.waits_for = other
+    while other.alive:
+        pause("waits for its wave")
+    process.waits_for = None
 
 
 def _heal(task: RegionTask) -> None:

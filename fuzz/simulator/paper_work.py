@@ -37,6 +37,7 @@ from stagehold.run.faults import Point
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.planning.task import RegionOutcome
 from stagehold.run.stage.runner import StageRunner
+from stagehold.run.stage.waves import Waves
 from stagehold.spec.pipeline import Stage
 
 if TYPE_CHECKING:
@@ -117,11 +118,16 @@ class PaperSession:
 
 
 class OneByOne(StageRunner):
-    """Its waves have one partition each."""
+    """Its waves have one partition each, and the second one begins beside the first, as if others had been timed."""
 
     def __init__(self, *facts: Any, **more: Any) -> None:
         super().__init__(*facts, **more)
         self._sizer = WaveSizer(DeclaredInterval(0.001), slots=1)
+
+    def _waves(self) -> Waves:
+        waves = super()._waves()
+        waves._timed.append((1, 1.0, 1))
+        return waves
 
 
 class PaperWork(RegionWork):
@@ -165,6 +171,7 @@ class PaperWork(RegionWork):
             tables=tables,
             waves_before=tables.waves_of(name, self.attempt.attempt_id),
             at_boundary=self.answers.at_boundary,
+            may_begin=self.answers.refuse_suspended,
             meter=self.heartbeat.meter,
         )
 

@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzz.simulator.actors import INTERVAL, OTHERS, Actor, attempt
+from fuzz.simulator.actors import INTERVAL, OTHERS, Actor, Beside, attempt
 from fuzz.simulator.effects import Effects, Fault
 from fuzz.simulator.invariants import Invariants
 from fuzz.simulator.paper_work import is_refused
@@ -72,6 +72,7 @@ class Simulation:
             engine=_NoEngine(),
             faults=_Points(),
             sleep=lambda seconds: pause("waits"),
+            beside=lambda: Beside(self),
         )
         self.let, self.lost = set[str](), set[str]()  # paths that a gate has let, and that somebody has deleted
         self.sources = dict.fromkeys(range(shape.partitions), 0)
@@ -104,7 +105,7 @@ class Simulation:
 
     def end(self) -> None:
         for actor in self.actors.values():
-            actor.stepper.kill()
+            actor.kill()
 
     # Moves
 
@@ -120,7 +121,7 @@ class Simulation:
         actor = self.actors.get(number)
         if actor is None or not actor.alive:
             return None
-        self.at_work = actor
+        actor = self.at_work = actor.who_goes_on
         place, self.effects.next_fault, actor.steps = actor.stepper.at, fault, actor.steps + 1
         actor.stepper.step()
         met, self.effects.next_fault = fault is not None and self.effects.next_fault is None, None
@@ -133,7 +134,7 @@ class Simulation:
         actor = self.actors.get(number)
         if actor is None or not actor.alive:
             return None
-        actor.stepper.kill()
+        actor.kill()
         return f"{actor.name} is killed: {actor.stepper.at}"
 
     def jump(self, seconds: int, _: object) -> str:
@@ -168,7 +169,7 @@ class Simulation:
     def lose_ledger(self, dies: bool, _: object) -> str:
         """It is lost, or its copy is put back; who works on it dies with it, or goes on."""
         for actor in self.actors.values() if dies else ():
-            actor.stepper.kill()
+            actor.kill()
         self.database.forget(self.copy)
         self.invariants.forget_ledger()
         how = "lost" if self.copy is None else "put back to its copy"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stagehold.model.context import StageCheckpoint, StageContext, stage
+from stagehold.model.context import SourceSplit, StageCheckpoint, StageContext, stage
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG, TaskGroup
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stagehold.spec.python_declarations import StageDeclaration as Stage
 
 # Without `open`, which is another thing everywhere else.
-__all__ = ["Pipeline", "Stage", "StageCheckpoint", "StageContext", "dags", "stage", "task_group"]
+__all__ = ["Pipeline", "SourceSplit", "Stage", "StageCheckpoint", "StageContext", "dags", "stage", "task_group"]
 
 
 def dags(path: str | Path) -> Mapping[str, DAG]:

@@ -37,7 +37,9 @@ _PATHS = (
     "sandboxes",
     "airflow_credentials",
     "spark_token_file",
+    "spark_folder",
     "secrets",
+    "local_state",
 )
 _SQLITE_FILE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/?:][^?:]*)(\?.*)?")  # a relative one
 _ADDRESS = re.compile(r"\w[\w+.-]*:")  # what no path of this machine begins with
@@ -89,6 +91,11 @@ class Settings:
     spark_master: str = ""
     """Master that the local server's work runs on, such as `spark://host:7077`; a bad host is then left out for a
     while. Default: the server's own threads."""
+    spark_conf: str = ""
+    """More settings of Spark for it, as a JSON object of texts by names; those that change results are each session's,
+    whatever is said here. Default: none."""
+    spark_folder: str = ""
+    """Its folder, with its log and what it shuffles. Default: `HOME/spark`, and `HOME/logs/spark.log`."""
     spark_linger: int = 60
     """Seconds that this server is kept for who resumes, when its user was killed; it ends behind a user that leaves."""
     spark_ui: str = ""
@@ -146,6 +153,11 @@ class Settings:
     """Folder or `s3://` prefix of the lakes of sandboxes. Default: `HOME/sandboxes`; `LAKE-sandboxes` for a lake in
     a bucket."""
 
+    local_state: str = ""
+    """Folder on a disk of this worker for copies of the newest outputs and state that it wrote: what the lake loses of
+    them, or has otherwise, is put back from there. Default: none are kept."""
+    local_state_megabytes: int = 4096
+    """Megabytes of that folder; the oldest copies go first."""
     secrets: str = ""
     """Folder of files with secrets, each called like its secret and with mode 0600. Default: `HOME/secrets`."""
 

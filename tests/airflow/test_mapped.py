@@ -26,16 +26,36 @@ stages:
 """
 
 
+CHAINED = (
+    PIPELINE
+    + """\
+  cleaned: {{job: "work:cleaned", inputs: {{first: forward}}, max_parallel_tasks: 4}}
+  counted: {{job: "work:counted", inputs: {{cleaned: gather}}}}
+"""
+)
+JOBS += "\n\n@stage\ndef cleaned(ctx, first): ...\n\n\n@stage\ndef counted(ctx, cleaned): ...\n"
+
+
 @pytest.fixture
 def mapped_dag(synced_airflow: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The name of a pipeline whose DAG is stored; its first stage is four mapped tasks."""
+    return stored_dag(PIPELINE, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def chained_dag(synced_airflow: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Likewise, with a stage that reads the first one share by share, and one that gathers what that gives."""
+    return stored_dag(CHAINED, tmp_path, monkeypatch)
+
+
+def stored_dag(pipeline: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 
     name = f"mapped_{uuid4().hex[:8]}"
     for folder in ("pipelines", "dags", "lake/x"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "work.py").write_text(JOBS)
-    (tmp_path / "pipelines" / "mapped.yaml").write_text(PIPELINE.format(name=name))
+    (tmp_path / "pipelines" / "mapped.yaml").write_text(pipeline.format(name=name))
     for index in range(8):
         (tmp_path / "lake" / "x" / f"{index}.parquet").touch()
     (tmp_path / "dags" / "mapped.py").write_text(
@@ -122,11 +142,77 @@ def test_a_resume_clears_just_the_instances_whose_shares_have_something_to_run(m
     assert {states["first", 2], states["first", 3], states["second", -1]} == {None}
 
 
-def _succeed(dag_id: str, run_id: str, indexes: tuple[int, ...]) -> None:
+def test_a_share_waits_for_its_own_share_of_the_stage_that_it_reads_and_a_gathering_stage_for_all(chained_dag):
+    _begin(chained_dag, "manual__1")
+    assert ready(chained_dag, "manual__1") == {("first", index) for index in range(4)}
+    _succeed(chained_dag, "manual__1", (2,), "first")
+    assert ready(chained_dag, "manual__1") == {("first", 0), ("first", 1), ("first", 3), ("cleaned", 2)}
+    _succeed(chained_dag, "manual__1", (0, 1, 2, 3), "first")
+    assert ready(chained_dag, "manual__1") == {("second", -1), *(("cleaned", index) for index in range(4))}
+    _succeed(chained_dag, "manual__1", (0, 1, 2), "cleaned")
+    assert ready(chained_dag, "manual__1") == {("second", -1), ("cleaned", 3)}
+    _succeed(chained_dag, "manual__1", (3,), "cleaned")
+    assert ready(chained_dag, "manual__1") == {("second", -1), ("counted", -1)}
+
+
+def test_a_failed_share_holds_back_its_own_readers_alone(chained_dag):
+    _begin(chained_dag, "manual__1")
+    _succeed(chained_dag, "manual__1", (0, 1, 2), "first")
+    _succeed(chained_dag, "manual__1", (3,), "first", "failed")
+    assert ready(chained_dag, "manual__1") == {("cleaned", 0), ("cleaned", 1), ("cleaned", 2)}
+    states = instances(chained_dag, "manual__1")
+    assert states["cleaned", 3] == states["second", -1] == "upstream_failed"
+
+
+def test_a_resume_clears_just_what_follows_of_a_chain(chained_dag, api, bearer):
+    from tests.airflow.made_runs import fill_ledger
+
+    from stagehold.airflow.answering.api_server import server_ledger
+
+    server_ledger.cache_clear()
+    failed = {"first": "success", "cleaned": "failed", "second": "success", "counted": "upstream_failed"}
+    make_dag_run(chained_dag, "manual__1", failed)
+    fill_ledger(chained_dag, "manual__1", {"first": 8, "cleaned": 5, "second": 1})
+    _succeed(chained_dag, "manual__1", (0, 1), "cleaned")
+    answer = api.post(f"/stagehold/api/dags/{chained_dag}/runs/manual__1/resume", json={}, headers=bearer("admin"))
+    assert answer.status_code == 200, answer.text
+    assert [task["name"] for task in answer.json()["cleared"]] == ["cleaned[4-5]", "cleaned[6-7]", "counted"]
+    states = instances(chained_dag, "manual__1")
+    assert {states["cleaned", 2], states["cleaned", 3], states["counted", -1]} == {None}
+    assert {states["first", 3], states["cleaned", 1]} == {"success"}
+
+
+def _begin(dag_id: str, run_id: str) -> None:
+    """A run none of whose tasks has started."""
     from airflow.models.taskinstance import TaskInstance
     from airflow.utils.session import create_session
     from sqlalchemy import update
 
-    mine = (TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.map_index.in_(indexes))
+    make_dag_run(dag_id, run_id, {}, "running")
     with create_session() as session:
-        session.execute(update(TaskInstance).where(*mine).values(state="success"))
+        session.execute(update(TaskInstance).where(TaskInstance.dag_id == dag_id).values(state=None))
+
+
+def ready(dag_id: str, run_id: str) -> set[tuple[str, int]]:
+    """What the scheduler would start now."""
+    from airflow.models.dagrun import DagRun
+    from airflow.models.serialized_dag import SerializedDagModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        run = session.scalars(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id)).one()
+        run.dag = SerializedDagModel.get_dag(dag_id, session=session)
+        found = run.task_instance_scheduling_decisions(session=session).schedulable_tis
+        return {(one.task_id, one.map_index) for one in found}
+
+
+def _succeed(dag_id: str, run_id: str, indexes: tuple[int, ...], task: str = "first", state: str = "success") -> None:
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    mine = (TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.task_id == task)
+    with create_session() as session:
+        chosen = update(TaskInstance).where(*mine, TaskInstance.map_index.in_(indexes))
+        session.execute(chosen.values(state=state))

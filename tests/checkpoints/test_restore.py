@@ -15,6 +15,7 @@ from stagehold.model.source_position import VersionsRead
 from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
+from stagehold.spec.settings.run_settings import MatchPolicy
 from stagehold.spec.settings.source import Source
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -167,6 +168,33 @@ def test_matching(then, now, restored, empty, problems):
     assert len(plan.problems) == len(problems)
     for problem, expected in zip(plan.problems, problems, strict=True):
         assert f"{problem.kind} {problem}".startswith(expected)
+
+
+PLACES = [
+    # name, pipeline then, pipeline now, restored and what that was called, starts empty
+    ("all were renamed", ("a", "b: a", "c: b"), ("x", "y: x", "z: y"), "x=a y=b z=c", ""),
+    ("one was renamed above others", ("a", "b: a", "c: b"), ("a", "y: a", "c: y"), "a y=b c", ""),
+    ("a name counts before a place", ("a", "b: a", "c: a"), ("a", "c: a", "b: a"), "a c b", ""),
+    ("of two equal ones the order of the file decides", ("a", "b: a", "c: a"), ("a", "x: a", "y: a"), "a x=b y=c", ""),
+    ("a stage in front shifts those behind it", ("a", "b: a"), ("a", "new: a", "y: new"), "a new=b", "y"),
+    ("a uid is no place", ("a", "b#bee: a"), ("a", "y: a"), "a", "y"),
+    ("nor has a stage with a uid one", ("a", "b: a"), ("a", "y#why: a"), "a", "y"),
+    ("what is behind a stage with a uid keeps its place", ("a#one", "b: a"), ("x#one", "y: x"), "x=a y=b", ""),
+    ("other inputs are another place", ("a", "b", "c: a b"), ("a", "b", "z: a"), "a b", "z"),
+]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "restored", "empty"), [row[1:] for row in PLACES], ids=[row[0] for row in PLACES]
+)
+def test_a_stage_that_no_name_fits_takes_what_its_place_gives_it_if_its_pipeline_says_so(then, now, restored, empty):
+    by_place = pipeline(*now).model_copy(update={"match": MatchPolicy.STRUCTURE})
+    plan = restore_plan(taken(pipeline(*then)), by_place, allow_non_restored=True)
+    found = {restore.stage: restore.snapshot.shape.name for restore in plan.stages}
+    assert [name if name == was else f"{name}={was}" for name, was in found.items()] == restored.split()
+    assert list(plan.starts_empty) == empty.split()
+    unasked = restore_plan(taken(pipeline(*then)), pipeline(*now), allow_non_restored=True)
+    assert len(unasked.stages) <= len(plan.stages)
 
 
 def test_the_state_keeps_its_max_parallelism_for_ever():

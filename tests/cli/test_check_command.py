@@ -111,3 +111,19 @@ def test_a_file_that_is_none_of_a_pipeline_is_refused_with_those_that_are():
     result = CliRunner().invoke(app, ["check", "work.py"])
     assert result.exit_code == 1
     assert "There is no file of a pipeline 'work.py'. Known: pipelines/right.yaml" in result.stderr
+
+
+def test_the_folder_of_suites_is_listed_once_for_all_pipelines(monkeypatch):
+    expectation = "expect_column_values_to_not_be_null, column: number"
+    Path("suites", "few.yaml").write_text(f"suite: few\nexpectations:\n  - {{type: {expectation}}}\n")
+    for number in range(5):
+        write(f"p{number}", "rated", gate="few")
+    listed, glob = [], Path.glob
+
+    def counted(folder: Path, pattern: str) -> object:
+        listed.append((folder.name, pattern))
+        return glob(folder, pattern)
+
+    monkeypatch.setattr(Path, "glob", counted)
+    assert CliRunner().invoke(app, ["check"]).exit_code == 0
+    assert [pattern for folder, pattern in listed if folder == "suites"] == ["*.yaml", "*.json"]

@@ -16,11 +16,11 @@ from stagehold.cli.main import app
 pytestmark = pytest.mark.slow
 
 
-def declare(run: PaperRun, **stages: dict[str, Any]) -> None:
+def declare(run: PaperRun, *, match: str = "names", **stages: dict[str, Any]) -> None:
     splits = [f"${{lake}}/raw/{partition}.parquet" for partition in range(PARTITIONS)]
     source = {"kind": "parquet", "splits": splits}
     declared = {name: {"job": f"paper_jobs:{name}", "source": source, **changed} for name, changed in stages.items()}
-    declaration = {"pipeline": PIPELINE, "verify": "never", "stages": declared}
+    declaration = {"pipeline": PIPELINE, "verify": "never", "match": match, "stages": declared}
     Path(run.settings.pipelines, "paper.yaml").write_text(yaml.safe_dump(declaration))
 
 
@@ -64,6 +64,14 @@ def test_a_renamed_stage_is_refused_with_the_line_to_add(paper):
     assert "put `was: right` there" in refused.output
     declare(paper, left={}, moved={"job": "paper_jobs:right", "was": "right"})
     assert document(paper)["restore"]["restored"] == 2 * PARTITIONS
+
+
+def test_a_renamed_stage_takes_what_its_place_gives_it_if_the_pipeline_says_so(paper):
+    declare(paper, match="structure", left={}, moved={"job": "paper_jobs:right"})
+    assert document(paper)["restore"]["restored"] == 2 * PARTITIONS
+    assert "moved (was right)" in plan(paper).stdout
+    declare(paper, match="structur", left={})
+    assert "structur'; allowed: names, structure" in plan(paper).output
 
 
 def test_a_removed_stage_is_refused_unless_it_may_be_left_behind(paper):

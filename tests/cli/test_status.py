@@ -94,6 +94,19 @@ def test_a_run_that_was_marked_as_a_success_is_not_whole(ledger):
     assert f"{interval}: 24 of 81 consumable, 57 missing; it is not whole\n" in invoke("run-1")
 
 
+def test_each_declared_stage_is_told_in_one_word_also_one_that_never_began(ledger):
+    interval = CELL.interval
+    ledger.runs.start(run("run-1", pipeline="shipping_priority", interval=interval))
+    began = replace(attempt(1, region="orders"), pipeline="shipping_priority")
+    ledger.attempts.create(began, *UNTIL_RUNNING, AttemptEvent.REPORTED_FINISHED)
+    lease = ledger.leases.acquire("lease", "me", 60)
+    cell = Cell("shipping_priority", "orders", interval)
+    ledger.partitions.record([record(number, cell=cell) for number in range(12)], lease)
+    states = {stage["stage"]: stage["state"] for stage in json.loads(invoke("run-1", "--json"))["stages"]}
+    stages = ("customer", "orders", "lineitem", "orders_by_customer", "shipping_priority", "top_orders")
+    assert states == dict.fromkeys(stages, "created") | {"orders": "running"}
+
+
 def test_a_run_is_shown_with_its_stages_attempts_failures_and_events(failed_run):
     text = invoke("run-1")
     assert text.startswith("run-1: sales for 2024-01-01, failed, by cli, started 2024-01-02 03:05:05, ended ")
@@ -127,8 +140,8 @@ def test_a_runs_document_counts_what_is_readable_and_whose_it_is(failed_run):
     assert document["run"]["started_at"] == "2024-01-02T03:05:05.678901+00:00"
     counts = ("stage", "consumable", "blocked", "held", "released", "made_by_run", "rows", "bytes")
     assert document["stages"] == [
-        {**dict(zip(counts, ("joined", 2, 1, 0, 0, 1, 20, 2000), strict=True)), "counters": {}},
-        {**dict(zip(counts, ("orders", 0, 0, 0, 1, 0, 0, 0), strict=True)), "counters": {}},
+        {**dict(zip(counts, ("joined", 2, 1, 0, 0, 1, 20, 2000), strict=True)), "state": None, "counters": {}},
+        {**dict(zip(counts, ("orders", 0, 0, 0, 1, 0, 0, 0), strict=True)), "state": None, "counters": {}},
     ]
     assert [(attempt["region"], attempt["epoch"], attempt["state"]) for attempt in document["attempts"]] == [
         ("joined", 1, "failed")

@@ -85,6 +85,38 @@ stages:
       orders: {exchange: keyed, key: o_custkey}
     output: {type: blocking_persistent, table: marts.at_once}
 """
+# Share i of the second stage follows share i of the first.
+CHAINED = """\
+pipeline: chained
+wave: 100ms
+restart: {strategy: none}
+stages:
+  customer:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 4}
+    max_parallel_tasks: 2
+    output: {type: blocking}
+  kept:
+    job: tests.e2e.chaining:kept
+    inputs: {customer: forward}
+    max_parallel_tasks: 2
+    output: {type: blocking_persistent, table: marts.chained}
+  counted:
+    job: tests.e2e.chaining:counted
+    inputs: {kept: gather}
+    output: {type: blocking}
+"""
+# Its tasks ask for splits.
+ASKING = """\
+pipeline: asking
+wave: 100ms
+stages:
+  customer:
+    job: jobs.tpch:customer
+    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: {count: 8, assignment: dynamic}}
+    max_parallel_tasks: 2
+    output: {type: blocking_persistent, table: marts.asking}
+"""
 # The sample in as few waves as show what happens between two waves of a stage.
 SAMPLE_IN_BRIEF = """\
 pipeline: brief
@@ -157,6 +189,10 @@ stages:
     source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 8}
     output: {type: blocking_persistent, table: marts.signalled}
 """
+# Its one stage is computed by a Spark application of its own.
+SUBMITTED = SIGNALLED.replace("pipeline: signalled\n", "pipeline: submitted\nlauncher: submit\n").replace(
+    "marts.signalled", "marts.submitted"
+)
 # The sample that keeps state, for dates that no other test runs it for.
 RUNNING = (Path(Settings().pipelines) / "customer_totals.yaml").read_text()
 for part, own in {"pipeline: customer_totals": "pipeline: running", "marts.customer_totals": "marts.running"}.items():
@@ -187,10 +223,13 @@ PIPELINES = {
     "nightly": NIGHTLY,
     "dated": DATED,
     "at_once": AT_ONCE,
+    "chained": CHAINED,
+    "asking": ASKING,
     "running": RUNNING,
     "accrued": ACCRUED,
     "told": TOLD,
     "signalled": SIGNALLED,
+    "submitted": SUBMITTED,
     BRIEF: SAMPLE_IN_BRIEF,
 }
 DOORS = (Door.BACKFILL, Door.DAGS_TEST, Door.TAB)

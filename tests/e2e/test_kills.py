@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -73,6 +74,23 @@ def test_a_killed_scheduler_comes_back_and_takes_its_tasks_over(stack: Stack):
     assert seconds < TAKEN_OVER_SECONDS
     assert {record.epoch for record in stack.records("scheduler")[STAGE]} == {1, 2}
     stack.assert_answer_is_right("scheduler")
+
+
+def test_a_driver_outlives_its_killed_task_and_the_next_try_stays_with_it(stack: Stack):
+    submitted = replace(stack, pipeline="submitted")
+    submitted.inject(Point.AFTER_RECORD, "customer", 1, FaultAction.FREEZE)
+    run = submitted.start("submitted")
+    driver = submitted.await_frozen_task()
+    os.kill(parent_of(driver), signal.SIGKILL)
+    until(lambda: "reconciling" in [event.kind for event in submitted.events(run)], "the next try has found it")
+    thaw(driver)
+    submitted.finish(run)
+    computed, planned = submitted.attempts_of(run, "customer")
+    assert (computed.state, planned.state) == (AttemptState.FINISHED, AttemptState.FINISHED)
+    assert {record.epoch for record in submitted.records("submitted")["customer"]} == {computed.epoch}
+    log = submitted.log(run, "customer", 2)
+    assert "the driver of an earlier try is still at work" in log
+    assert "opened Spark session" in log
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ TOLD = "told"
 
 @pytest.fixture
 def told(stack: Stack) -> Stack:
-    return replace(stack, pipeline=TOLD)
+    return replace(stack, pipeline=TOLD, provoked="RaisingNotifier")  # it is to fail, and to fail no task
 
 
 def notes(stack: Stack, interval: str) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 
 import pytest
@@ -70,7 +71,7 @@ def test_labels_are_kept_with_the_failure_and_shown(failing, monkeypatch):
     (attempt,) = run.attempts
     assert attempt.labels["team"] == "team of left"
     assert attempt.labels["rule"].startswith(f"{attempt.failure_rule}\N{REPLACEMENT CHARACTER}x")
-    assert (len(attempt.labels["rule"]), sorted(attempt.labels)) == (200, ["rule", "team"])
+    assert (len(attempt.labels["rule"]), sorted(attempt.labels)) == (200, ["host", "rule", "team"])
     monkeypatch.setenv("STAGEHOLD_HOME", run.settings.home)
     shown = CliRunner().invoke(app, ["status", attempt.run_id], terminal_width=400).stdout
     assert "team: team of left" in shown.replace("\n", "")
@@ -80,7 +81,7 @@ def test_labels_are_kept_with_the_failure_and_shown(failing, monkeypatch):
 
 def test_an_enricher_that_raises_is_logged_and_the_others_count(failing, caplog):
     (attempt,) = failing("raises", "team").attempts
-    assert attempt.labels == {"team": "team of left"}
+    assert attempt.labels == {"host": platform.node(), "team": "team of left"}
     assert "failure enricher raises failed" in caplog.text
 
 
@@ -91,6 +92,6 @@ def test_an_enricher_that_hangs_holds_nobody_up(enrichers, caplog):
     assert "failure enrichers took more than 0.5 s" in caplog.text
 
 
-def test_without_any_there_are_no_labels(failing):
+def test_without_any_there_is_the_host_alone(failing):
     (attempt,) = failing().attempts
-    assert attempt.labels == {}
+    assert attempt.labels == {"host": platform.node()}

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import product
 
 import pytest
 
@@ -17,6 +19,7 @@ from stagehold.model.states import (
     RunEvent,
     Transition,
     attempt_after,
+    folded,
     moves,
     newest_life,
     recorded_run_after,
@@ -190,3 +193,43 @@ def test_the_last_of_two_intents_wins(events, end):
     for event in events:
         state = run_after(state, RunEvent(event))
     assert state == RunState(end)
+
+
+def job_vertex_state(states: Sequence[AttemptState]) -> AttemptState:
+    """Flink's rule, read from the source of its ExecutionJobVertex: counts by state, and the parallelism."""
+    count = states.count
+    for worst in (AttemptState.FAILED, AttemptState.CANCELING, AttemptState.CANCELED):
+        if count(worst) > 0:
+            return worst
+    for working in (AttemptState.INITIALIZING, AttemptState.RUNNING):
+        if count(working) > 0:
+            return working
+    if count(AttemptState.FINISHED) > 0:
+        return AttemptState.FINISHED if count(AttemptState.FINISHED) == len(states) else AttemptState.RUNNING
+    return AttemptState.CREATED
+
+
+@pytest.mark.parametrize(
+    ("states", "one"),
+    [
+        ("created created", "created"),
+        ("created scheduled deploying", "created"),
+        ("scheduled running", "running"),
+        ("running initializing", "initializing"),
+        ("finished created", "running"),
+        ("finished deploying", "running"),
+        ("finished finished", "finished"),
+        ("finished running", "running"),
+        ("finished canceled", "canceled"),
+        ("canceled canceling", "canceling"),
+        ("canceling failed", "failed"),
+        ("finished running failed", "failed"),
+    ],
+)
+def test_the_state_of_a_stage_is_folded_from_those_of_its_partitions(states, one):
+    assert folded([AttemptState(word) for word in states.split()]) is AttemptState(one)
+
+
+def test_each_three_states_are_folded_as_flink_folds_those_of_a_job_vertex():
+    for states in product(AttemptState, repeat=3):
+        assert folded(states) is job_vertex_state(states), states

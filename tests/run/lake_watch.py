@@ -151,7 +151,8 @@ class LakeWatch:
             if record.state is PartitionState.CONSUMABLE:
                 self._check_record(record, committed)
         known = {unquote(path) for record in recorded for path in (file.path for file in record.files)}
-        shown = {unquote(path) for path in log.live}
+        # of outputs that were released the log still names files that are gone, and nobody may remember them
+        shown = {path for path in map(unquote, log.live) if Path(log.uri, path).exists()}
         adoptable = {
             partition: moment for partition, moment in committed.items() if moment > _moment(newest.get(partition))
         }

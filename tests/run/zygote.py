@@ -82,7 +82,9 @@ class Command:
         return self.files.with_suffix(".out").read_text()
 
     def err(self) -> str:
-        return self.files.with_suffix(".err").read_text()
+        """What it has said by now; nothing before it has begun."""
+        path = self.files.with_suffix(".err")
+        return path.read_text() if path.exists() else ""
 
 
 @dataclass

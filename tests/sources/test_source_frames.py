@@ -137,6 +137,130 @@ def test_a_delta_table_is_read_with_the_columns_its_files_do_not_hold(frames, tm
     assert empty.frame(0).schema == empty.frame(1).schema
 
 
+@pytest.mark.parametrize("kind", ["orc", "avro"])
+def test_files_of_other_formats_are_read_split_by_split_and_together(spark, frames, tmp_path, kind):
+    columns = "id", "'ä' || id AS name", "CAST(id AS DECIMAL(9,2)) AS price", "named_struct('part', id) AS item"
+    for number in range(3):
+        place = f"{tmp_path}/day=2026-11-2{number}"
+        spark.range(10 * number, 10 * number + 3).selectExpr(*columns).coalesce(1).write.format(kind).save(place)
+    source = frames(kind=kind, path=f"${{lake}}/**/*.{kind}", splits=3)
+    found = [rows(source, partition) for partition in range(3)]
+    assert [len(of_split) for of_split in found] == [3, 3, 3]
+    assert found[1][0] == (10, "ä10", Decimal("10.00"), (10,), date(2026, 11, 21))
+    empty = frames(kind=kind, path=f"${{lake}}/**/*.{kind}", splits=9).frame(0)
+    assert (empty.collect(), empty.schema) == ([], source.frame(0).schema)
+    together = frames(kind=kind, path=f"${{lake}}/day=2026-11-20/*.{kind}", splits=1).together((0,))
+    assert together is not None
+    assert together[0].count() == 3
+
+
+def test_orc_files_with_other_columns_are_united_by_name_and_cut_by_their_folders(spark, frames, tmp_path):
+    for number, columns in enumerate((("id", "CAST(id AS INT) AS n"), ("id", "id AS n", "'x' AS more"))):
+        place = f"{tmp_path}/day=2026-11-2{number}"
+        spark.range(2).selectExpr(*columns).coalesce(1).write.orc(place)
+    source = frames(kind="orc", path="${lake}/**/*.orc", splits=2)
+    assert [kind for _, kind in source.frame(0).dtypes] == ["bigint", "bigint", "string", "date"]
+    assert [row[2] for split in (0, 1) for row in rows(source, split)] == [None, None, "x", "x"]
+    of_a_day = frames(kind="orc", path="${lake}/**/*.orc", splits=1, where="day = DATE '2026-11-21' AND n > 0")
+    assert rows(of_a_day, 0) == [(1, 1, "x", date(2026, 11, 21))]
+    assert [file.path.split("/")[-2] for file in of_a_day.reading.splits[0].files] == ["day=2026-11-21"]
+
+
+def test_avro_files_have_the_columns_that_are_declared(spark, frames, tmp_path):
+    for number, columns in enumerate((("id",), ("id", "'x' AS more"))):
+        spark.range(2).selectExpr(*columns).coalesce(1).write.format("avro").save(f"{tmp_path}/{number}")
+    source = frames(kind="avro", path="${lake}/**/*.avro", splits=2, ddl="more string, id bigint")
+    assert [rows(source, split) for split in (0, 1)] == [[(None, 0), (None, 1)], [("x", 0), ("x", 1)]]
+
+
+def test_whatever_spark_reads_from_files_by_a_format_is_read_with_its_options(frames, tmp_path):
+    for number in (1, 2):
+        order = f"<order><id>{number}</id><name>n{number}</name></order>"
+        (tmp_path / f"{number}.xml").write_text(f"<orders>{order}</orders>")
+    source = frames(kind="spark", format="xml", options={"rowTag": "order"}, splits=2, ddl="id bigint, name string")
+    assert [rows(source, split) for split in (0, 1)] == [[(1, "n1")], [(2, "n2")]]
+    lines = frames(kind="spark", format="text", options={"lineSep": "<"}, splits=2)
+    parts = ("", "orders>", "order>", "id>2", "/id>", "name>n2", "/name>", "/order>", "/orders>")
+    assert rows(lines, 1) == [(text,) for text in sorted(parts)]
+    assert lines.together((0, 1)) is None
+
+
+def test_rows_that_a_format_gives_without_files_are_read_by_conditions_with_secrets(spark, tmp_path, database):
+    asked = []
+    fields = {"kind": "spark", "format": "org.apache.spark.sql.execution.datasources.jdbc.JdbcRelationProvider"}
+    options = {"url": database, "dbtable": "orders", "user": "app"}
+    reading = reading_of(
+        tmp_path,
+        **fields,
+        path=None,
+        options=options,
+        secret_options={"password": "shop"},
+        splits=["ID < 5", "ID >= 5", "ID IS NULL"],
+    )
+    source = SourceFrames(spark, "orders", reading, lambda name: asked.append(name) or "the-password")
+    assert ids(source, 3) == [[*range(-5, 3), 4], [*range(5, 15)], [None]]
+    assert set(asked) == {"shop"}
+    other = reading_of(tmp_path, **fields, path=None, options=options, splits=["ID < 5", "ID >= 5", "ID IS NULL"])
+    assert other.splits[0].fingerprint != reading.splits[0].fingerprint
+
+
+@pytest.fixture
+def mended_table(spark, tmp_path) -> str:
+    """A table of Spark's with deletion vectors, of which rows were deleted and columns renamed and dropped."""
+    uri = f"delta.`{tmp_path}/table`"
+    mapped = "'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true'"
+    kept = "item STRUCT<name: STRING, of: ARRAY<STRUCT<part: INT>>>"
+    columns = f"id BIGINT, day DATE, {kept}, old STRING"
+    spark.sql(f"CREATE TABLE {uri} ({columns}) USING delta PARTITIONED BY (day) TBLPROPERTIES ({mapped})")
+    for day in ("2026-11-20", "2026-11-21"):
+        made = (
+            "id, DATE '{}' AS day, named_struct('name', 'n' || id, 'of', array(named_struct('part', CAST(id AS INT))))"
+        )
+        rows = f"SELECT {made.format(day)} AS item, 'x' AS old FROM range(0, 1000, 1, 1)"
+        spark.sql(f"INSERT INTO {uri} {rows}")
+    spark.sql(f"DELETE FROM {uri} WHERE id % 3 = 0 AND day = '2026-11-20'")
+    spark.sql(f"ALTER TABLE {uri} RENAME COLUMN day TO sold")
+    spark.sql(f"ALTER TABLE {uri} RENAME COLUMN item.name TO label")
+    spark.sql(f"ALTER TABLE {uri} DROP COLUMN old")
+    spark.sql(f"ALTER TABLE {uri} ADD COLUMN day STRING")
+    return uri
+
+
+def test_rows_that_a_delta_table_has_deleted_are_not_read_and_columns_are_called_as_it_calls_them(
+    spark, frames, mended_table
+):
+    source = frames(kind="delta", path="${lake}/table", splits=2)
+    wanted = spark.sql(f"SELECT * FROM {mended_table}")
+    assert sorted([*rows(source, 0), *rows(source, 1)], key=repr) == sorted(map(tuple, wanted.collect()), key=repr)
+    assert [source.frame(split).schema.simpleString() for split in (0, 1)] == [wanted.schema.simpleString()] * 2
+    assert not any(field.metadata for field in source.frame(0).schema.fields)
+    assert source.together((0, 1)) is None
+    later = frames(kind="delta", path="${lake}/table", splits=1, where="sold = DATE '2026-11-20' AND id < 10")
+    assert [row[0] for row in rows(later, 0)] == [1, 2, 4, 5, 7, 8]
+
+
+def test_rows_of_one_interval_of_a_published_table_are_read_without_the_column_that_says_so(frames, tmp_path):
+    for interval in ("2026-11-20", "2026-11-21"):
+        rows_of = pa.table({"_interval": [interval] * 2, "n": [1, int(interval[-2:])]})
+        write_deltalake(str(tmp_path / "table"), rows_of, partition_by=["_interval"], mode="append")
+    source = frames(kind="delta", path="${lake}/table", splits=1, where="_interval = '2026-11-21' AND n > 1")
+    assert (rows(source, 0), source.frame(0).columns) == ([(21,)], ["n"])
+
+
+def test_a_deleted_row_makes_another_split_of_its_file_and_of_no_other(spark, frames, mended_table):
+    before = frames(kind="delta", path="${lake}/table", splits=2).reading.splits
+    spark.sql(f"DELETE FROM {mended_table} WHERE id = 500 AND sold = '2026-11-21'")
+    after = frames(kind="delta", path="${lake}/table", splits=2).reading.splits
+    assert [one.fingerprint == other.fingerprint for one, other in zip(before, after, strict=True)].count(True) == 1
+    assert [one.files == other.files for one, other in zip(before, after, strict=True)].count(True) == 1
+
+
+def test_what_commits_added_is_read_with_the_names_that_the_table_has_now(spark, frames, mended_table):
+    added = frames(kind="delta", path="${lake}/table", splits=1, from_version=1, to_version=2)
+    assert len(rows(added, 0)) == 2000
+    assert {str(row[1]) for row in rows(added, 0)} == {"2026-11-20", "2026-11-21"}
+
+
 @pytest.fixture(scope="module")
 def database(spark, tmp_path_factory) -> str:
     url = f"jdbc:derby:{tmp_path_factory.mktemp('derby')}/db"

@@ -40,7 +40,7 @@ def test_every_type_has_properties_and_the_stored_ones_are_those_not_consumed_wh
     }
 
 
-PIPELINED, FALLBACK, FORCED, BATCH, BATCH_FORCED = ExecutionMode
+PIPELINED, FALLBACK, FORCED, BATCH, BATCH_FORCED, AUTO = ExecutionMode
 ARROWS = {">": Exchange.FORWARD, "*": Exchange.KEYED}
 
 
@@ -66,6 +66,7 @@ OPEN = "s>m m>a m*b m>c a>k b>l c>n"
 TABLE = [
     (PIPELINED, CLOSED, "s>m r>k r*j j>x x>l j*g q*g g>n"),
     (FALLBACK, CLOSED, "s>m r>k r*j j>x x>l j*g q*g g>n"),
+    (AUTO, CLOSED, "s>m r>k r*j j>x x>l j*g q*g g>n"),
     (FORCED, CLOSED, CLOSED),
     (BATCH, CLOSED, "s>m r>k j>x x>l g>n"),
     (BATCH_FORCED, CLOSED, ""),

@@ -90,6 +90,8 @@ def test_the_list_has_nothing_that_is_no_mistake():
         ("pipeline: p\non_failure: [{notify: 'a:B'}]\nstages: {}", False),
         ("pipeline: p\nstages: {a: {job: 'x:y', source: {kind: parquet, path: x, splits: {bytes: 64mb}}}}", True),
         ("pipeline: p\nstages: {a: {job: 'x:y', source: {kind: parquet, path: x, splits: {bytes: much}}}}", False),
+        ("pipeline: p\nstages: {a: {job: 'x:y', source: {path: x, splits: {count: 4, assignment: dynamic}}}}", True),
+        ("pipeline: p\nstages: {a: {job: 'x:y', source: {path: x, splits: {count: 4, assignment: mine}}}}", False),
         ("pipeline: p\ndeterminism: off\nreads: strict\nspark: {a: true, b: 3}\nparams:\nstages: {}", True),
         ("pipeline: p\nwave: 30\nstages: {}", False),
         ("stages: {}", False),

@@ -14,12 +14,12 @@ from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Input, InputForm, OutputForm, Pipeline, Stage
 from stagehold.spec.reference import SECTIONS, fields_of, reference
 from stagehold.spec.settings.airflow_settings import DagSettings, Hook, NotifierDeclaration, ScheduleForm, TaskSettings
-from stagehold.spec.settings.output_settings import ColumnForm
+from stagehold.spec.settings.launch_settings import Resources
+from stagehold.spec.settings.output_settings import ColumnForm, StateForm
 from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
 from stagehold.spec.settings.source import Source, SourceForm
-from stagehold.spec.settings.state_form import StateForm
 
 JOBS = """
 from stagehold import stage
@@ -46,6 +46,7 @@ PLACES = {
     CheckpointSettings: ("checkpoint",),
     TaskSettings: ("stages", "totals", "airflow"),
     DagSettings: ("airflow",),
+    Resources: ("resources",),
     RestartSettings: ("restart",),
     ScheduleForm: ("schedule",),
     FailureDeclaration: ("failures",),
@@ -62,7 +63,7 @@ def totals():
 def declaration():
     source = {"kind": "parquet", "path": "${lake}/orders", "splits": 4}
     stages = {"orders": {"job": "jobs.sales:orders", "source": source}, "totals": totals(), "others": totals()}
-    return {"pipeline": "sales", "secrets": ["api_token"], "stages": stages}
+    return {"pipeline": "sales", "secrets": ["api_token"], "launcher": "submit", "stages": stages}
 
 
 def with_example(form, example):
@@ -101,6 +102,7 @@ def test_each_example_has_its_field_and_is_taken_by_the_loader(form, name, examp
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "sales.py").write_text(JOBS)
     (tmp_path / "jobs" / "alerts.py").write_text("def tell(context): ...\n")
+    (tmp_path / "jobs" / "shop_api.py").write_text("class Orders(Shop): ...\n")
     (tmp_path / "jobs" / "old_job.py").write_text("print('done')\n")
     (tmp_path / "sql").mkdir()
     (tmp_path / "sql" / "clean.sql").write_text("SELECT * FROM orders")

@@ -6,15 +6,16 @@ would start empty. `require_restorable` turns the problems into one error before
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stagehold.checkpoints.checkpoint import Checkpoint, StageSnapshot
-from stagehold.checkpoints.stage_ids import Rename, find_renames, stage_shapes
+from stagehold.checkpoints.stage_ids import Rename, find_renames, places, stage_shapes
 from stagehold.errors import RestoreRefused
 from stagehold.model.keys.key_groups import HASH_NAME
 from stagehold.spec.pipeline import Exchange, Pipeline, Stage
+from stagehold.spec.settings.run_settings import MatchPolicy
 
 ALLOW_FLAG = "--allow-non-restored-state"
 
@@ -94,7 +95,7 @@ def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restor
     """Match state to stages and check that what is matched fits. A stage without state starts empty.
 
     By id, or what the stage says that it `was`; and by name where it got or lost its ``uid`` since then. Two uids that
-    differ are two stages.
+    differ are two stages. Then by its place in the graph, if the pipeline says so.
 
     Flink also refuses what is finished behind something that is not, as below a new stage. Here the planner runs what
     follows from something that runs.
@@ -123,6 +124,8 @@ def restore_plan(checkpoint: Checkpoint, pipeline: Pipeline, *, allow_non_restor
 def under_present_ids(snapshots: Sequence[StageSnapshot], pipeline: Pipeline) -> tuple[StageSnapshot, ...]:
     """Each under the id that its stage has now, as far as the pipeline has that stage."""
     now = {found: stage.id for stage in pipeline.stages if (found := _id_among(snapshots, stage, pipeline))}
+    if pipeline.match is MatchPolicy.STRUCTURE:
+        now |= _by_place(snapshots, pipeline, now)
     shapes = [replace(snapshot.shape, id=now.get(snapshot.shape.id, snapshot.shape.id)) for snapshot in snapshots]
     return tuple(replace(snapshot, shape=shape) for snapshot, shape in zip(snapshots, shapes, strict=True))
 
@@ -135,6 +138,16 @@ def _id_among(snapshots: Sequence[StageSnapshot], stage: Stage, pipeline: Pipeli
     there = {snapshot.shape.id: snapshot.shape.name for snapshot in snapshots if snapshot.shape.id not in others}
     named = [found for found, name in there.items() if stage.uid is None and not stage.was and name == stage.name]
     return next((found for found in (*stage.ids, *named) if found in there), None)
+
+
+def _by_place(snapshots: Sequence[StageSnapshot], pipeline: Pipeline, by_name: Mapping[str, str]) -> Mapping[str, str]:
+    """Present ids by ids of snapshots, of stages that no name brings together and their authors did not name."""
+    then, now = tuple(snapshot.shape for snapshot in snapshots), stage_shapes(pipeline)
+    told = {stage.id for stage in pipeline.stages if stage.uid or stage.was}
+    new = {shape.id for shape in now} - set(by_name.values()) - told
+    gone = {shape.id for shape in then if not shape.is_named_by_author} - by_name.keys()
+    old = {place: found for found, place in places(then).items() if found in gone}
+    return {old[place]: found for found, place in places(now).items() if found in new and place in old}
 
 
 def require_restorable(plan: RestorePlan) -> RestorePlan:

@@ -7,7 +7,7 @@ renamed and has neither ``uid`` nor ``was``.
 
 Then its structure tells what it was: the job function, and what it reads, whatever order that is listed in.
 `find_renames` compares structures. It is never applied unasked, because state that goes to the wrong stage is worse
-than none.
+than none. A pipeline may ask to be matched by the `places` of its stages, which are Flink's generated ids.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stagehold.model.keys.compute_key import digest
 from stagehold.spec.pipeline import Pipeline, Stage
 
 ALIKE = 0.5  # from this share of what can be compared, two stages are called one that was renamed
@@ -28,6 +29,11 @@ class StageShape:
     name: str
     job: str
     reads: frozenset[str]
+
+    @property
+    def is_named_by_author(self) -> bool:
+        """Whether its id is a ``uid``, or a name that it says it had."""
+        return self.id != self.name
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,25 @@ def stage_shapes(pipeline: Pipeline) -> tuple[StageShape, ...]:
     """Every stage's shape, in the pipeline's order."""
     ids = {stage.name: stage.id for stage in pipeline.stages}
     return tuple(StageShape(stage.id, stage.name, stage.job, _reads(stage, ids)) for stage in pipeline.stages)
+
+
+def places(shapes: Sequence[StageShape]) -> Mapping[str, str]:
+    """The id that its place in the graph gives each stage, by the id that it has.
+
+    The rules are those of Flink's StreamGraphHasherV2: breadth first from the sources, in the order of the file, each
+    place follows from how many stages have theirs, and from the places of its inputs. So names, functions and numbers
+    of partitions do not matter, and a stage that comes or goes shifts all that are behind it. The place of a stage that
+    its author named is that name.
+    """
+    found: dict[str, str] = {}
+    stages, waiting = {shape.id for shape in shapes}, list(shapes)
+    while ready := [shape for shape in waiting if shape.reads & stages <= found.keys()]:
+        for shape in ready:
+            inputs = sorted(found[read] for read in shape.reads & stages)
+            own = ("named", shape.id) if shape.is_named_by_author else (str(len(found)), *inputs)
+            found[shape.id] = digest(own)
+            waiting.remove(shape)
+    return found
 
 
 def find_renames(old: Sequence[StageShape], new: Sequence[StageShape]) -> tuple[Rename, ...]:

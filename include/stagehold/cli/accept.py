@@ -73,7 +73,7 @@ def accept(
 def _present_code(stage: Stage, settings: Settings) -> str:
     from stagehold.code.stage_code import code_fingerprint
 
-    found = code_fingerprint(stage.job, Path(settings.project))
+    found = code_fingerprint(stage.entries, Path(settings.project))
     if found.value is None:
         raise NothingToAccept(stage.name, f"its present code cannot be compared: {found.reason}")
     return found.value

@@ -170,18 +170,18 @@ def _of_code(stage: Stage, settings: Settings) -> Iterator[CheckedLine]:
     from stagehold.code.stage_code import code_fingerprint
 
     project = Path(settings.project)
-    problems = code_problems(stage.job, project)
+    problems = code_problems(stage.entries, project)
     for problem in problems:
         file, line, text = problem.split(":", 2)
         yield CheckedLine(_shown(project / file), int(line), Weight.ERROR, text.strip())
-    code = code_fingerprint(stage.job, project)
+    code = code_fingerprint(stage.entries, project)
     if code.value is None and not problems:
         text = f"stage {stage.name} is computed again each time, since its code cannot be compared: {code.reason}"
         place = PLACE_OF_CODE.match(code.reason or "")
         found = find_module(place["module"], project) if place else None
         where = (found, int(place["line"])) if found and place else (project / code.files[0], 1)
         yield CheckedLine(_shown(where[0]), where[1], Weight.WARNING, text)
-    for file, number, text in asked_in_code(stage.job, project):
+    for file, number, text in asked_in_code(stage.entries, project):
         yield CheckedLine(_shown(project / file), number, Weight.WARNING, text)
 
 
@@ -193,7 +193,7 @@ def _of_reads(pipeline: Pipeline, stage: Stage, settings: Settings) -> Iterator[
 
     project, declared = Path(settings.project), pipeline.reads_of(stage)
     weight = Weight.ERROR if declared.undeclared is Undeclared.STRICT else Weight.WARNING
-    for read in undeclared(side_reads(stage.job, project, stage.frames), declared, SourceRoots.of(settings)):
+    for read in undeclared(side_reads(stage.entries, project, stage.frames), declared, SourceRoots.of(settings)):
         file, _, line = read.place.rpartition(":")
         yield CheckedLine(_shown(project / file), int(line), weight, side_read_text(stage.name, read))
 

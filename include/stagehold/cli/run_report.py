@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import typer
@@ -13,10 +13,10 @@ from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Attempt, Event, GateResult, Restore, Run
+from stagehold.model.records import Attempt, AttemptState, Event, GateResult, Restore, Run
 from stagehold.model.standing import Standing, together
 from stagehold.model.states import LOST
-from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record
+from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record, states_in_run
 from stagehold.run.lease.held_leases import held_leases
 from stagehold.run.lease.lost_attempts import Loss, losses
 from stagehold.run.upkeep.run_archive import RunReport, StageCount, report_of
@@ -25,32 +25,43 @@ from stagehold.spec.loading.loader import find_pipeline
 
 SHOWN_EVENTS = 10
 Losses = Mapping[str, Loss]  # by attempt
+States = Mapping[str, AttemptState]  # by stage id
 
 
 def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
     report = report_of(run_id, ledger, settings.lake_uri)
-    standing, lost = _standing(report.run, ledger, settings), losses(report.attempts, ledger)
-    held = held_leases(ledger, report.run.pipeline, run_id)
+    lost, held = losses(report.attempts, ledger), held_leases(ledger, report.run.pipeline, run_id)
+    standing, states = _standing(report.run, ledger, settings)
+    report = _with_declared(report, states)
     if as_json:
-        print_document({**_document(report, standing, lost), "leases": [lease_document(lease) for lease in held]})
+        document = _document(report, standing, states, lost)
+        print_document({**document, "leases": [lease_document(lease) for lease in held]})
         return
     if held:
         print_table("At work now", COLUMNS, map(lease_cells, held))
-    _print_report(report, standing, lost)
+    _print_report(report, standing, states, lost)
     for attempt, text in report.traces.items() if trace else ():
         typer.echo(f"\nTrace of attempt {attempt}:\n{text}")
 
 
-def _standing(run: Run, ledger: Ledger, settings: Settings) -> Standing:
-    """How the interval of the run stands now."""
+def _standing(run: Run, ledger: Ledger, settings: Settings) -> tuple[Standing, States]:
+    """How the interval of the run stands now, and what each stage is in the run, if anybody knows the stages."""
     try:
-        stages = stage_standings(find_pipeline(run.pipeline, settings), run.interval, ledger)
+        pipeline = find_pipeline(run.pipeline, settings)
+        stages = stage_standings(pipeline, run.interval, ledger)
     except StageholdError:  # it is gone from the project, or cannot be loaded
-        return standing_on_record(run.pipeline, run.interval, ledger)
-    return together(stages.values())
+        return standing_on_record(run.pipeline, run.interval, ledger), {}
+    return together(stages.values()), states_in_run(pipeline, run.run_id, run.interval, ledger)
 
 
-def _document(report: RunReport, standing: Standing, lost: Losses) -> dict[str, Any]:
+def _with_declared(report: RunReport, states: States) -> RunReport:
+    """The report with its stages as they are declared, also those of which nothing is on record."""
+    known = {count.stage: count for count in report.stages}
+    declared = {stage: known.pop(stage, StageCount(stage, 0, 0, 0, 0, 0, 0)) for stage in states}
+    return replace(report, stages=(*declared.values(), *known.values()))
+
+
+def _document(report: RunReport, standing: Standing, states: States, lost: Losses) -> dict[str, Any]:
     return {
         "run": asdict(report.run),
         "interval": {
@@ -60,7 +71,7 @@ def _document(report: RunReport, standing: Standing, lost: Losses) -> dict[str, 
             "text": str(standing),
         },
         "restores": [asdict(restore) for restore in report.restores],
-        "stages": [_stage_document(stage) for stage in report.stages],
+        "stages": [_stage_document(stage, states) for stage in report.stages],
         "attempts": [
             {
                 **asdict(attempt),
@@ -75,10 +86,10 @@ def _document(report: RunReport, standing: Standing, lost: Losses) -> dict[str, 
     }
 
 
-def _stage_document(stage: StageCount) -> dict[str, Any]:
+def _stage_document(stage: StageCount, states: States) -> dict[str, Any]:
     facts = asdict(stage)
     counters = dict(facts.pop("counted"))
-    return {**facts, "counters": counters}
+    return {**facts, "state": states.get(stage.stage), "counters": counters}
 
 
 def _failure_document(failure: GateResult) -> dict[str, Any]:
@@ -87,7 +98,7 @@ def _failure_document(failure: GateResult) -> dict[str, Any]:
     return {"stage": facts.pop("cell")["stage"], "scope": "stage" if failure.is_of_stage else "partition", **facts}
 
 
-def _print_report(report: RunReport, standing: Standing, lost: Losses) -> None:
+def _print_report(report: RunReport, standing: Standing, states: States, lost: Losses) -> None:
     run = report.run
     ended = f", ended {moment(run.ended_at)}" if run.ended_at else ""
     typer.echo(
@@ -97,7 +108,7 @@ def _print_report(report: RunReport, standing: Standing, lost: Losses) -> None:
     if standing.total:
         whole = f"; it is {'whole' if standing.whole else 'not whole'}" if standing.declared else ""
         typer.echo(f"{run.interval}: {standing}{whole}")
-    for title, columns, rows in _tables(report, lost):
+    for title, columns, rows in _tables(report, states, lost):
         if rows:
             print_table(title, columns, rows)
     typer.echo(
@@ -106,12 +117,14 @@ def _print_report(report: RunReport, standing: Standing, lost: Losses) -> None:
     )
 
 
-def _tables(report: RunReport, lost: Losses) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+def _tables(
+    report: RunReport, states: States, lost: Losses
+) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
     """Title, columns and rows of each."""
     asked = ("from", "asked", "all there")
     yield "Restores that were asked for", asked, [*map(_restore_cells, report.restores)]
-    counted = ("stage", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
-    yield "Stages", counted, [*map(_stage_cells, report.stages)]
+    counted = ("stage", "state", "consumable", "of this run", "blocked", "held", "released", "rows", "size")
+    yield "Stages", counted, [_stage_cells(stage, states) for stage in report.stages]
     of_author = [(stage.stage, name, f"{count:,}") for stage in report.stages for name, count in stage.counted]
     yield "Counters", ("stage", "counter", "count"), of_author
     tried = ("region", "epoch", "state", "started", "ended", "failure")
@@ -144,11 +157,11 @@ def _restore_cells(restore: Restore) -> tuple[str, ...]:
     )
 
 
-def _stage_cells(stage: StageCount) -> tuple[str, ...]:
+def _stage_cells(stage: StageCount, states: States) -> tuple[str, ...]:
     from rich.filesize import decimal
 
     counts = (stage.consumable, stage.made_by_run, stage.blocked, stage.held, stage.released, stage.rows)
-    return stage.stage, *map(str, counts), decimal(stage.bytes)
+    return stage.stage, states.get(stage.stage, ""), *map(str, counts), decimal(stage.bytes)
 
 
 def _attempt_cells(attempt: Attempt, loss: Loss | None) -> tuple[str, ...]:
@@ -156,7 +169,7 @@ def _attempt_cells(attempt: Attempt, loss: Loss | None) -> tuple[str, ...]:
     failure = "\n".join((failure, *(f"{key}: {label}" for key, label in attempt.labels.items())))
     epoch = str(attempt.epoch) if attempt.began else "not begun"
     state, ended = (f"{LOST}, {loss}", loss.at) if loss else (attempt.state, attempt.ended_at)
-    return attempt.region, epoch, state, moment(attempt.started_at), moment(ended), failure
+    return attempt.subject, epoch, state, moment(attempt.started_at), moment(ended), failure
 
 
 def _history_cells(report: RunReport) -> Iterator[tuple[str, ...]]:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stagehold.code.bindings import CannotFollow, Imported, absolute_name, bind, imports_of, is_project, with_parents
-from stagehold.code.project import Function, Module, find_module, load_module
+from stagehold.code.project import Function, Module, find_module, found_once, load_module
 from stagehold.code.stage_code import reached_code
 
 UNDECIDED = frozenset({"globals", "exec", "setattr", "vars", "locals"})  # may bind names that the text does not show
@@ -21,9 +21,12 @@ UNDECIDED = frozenset({"globals", "exec", "setattr", "vars", "locals"})  # may b
 
 def code_problems(job: str, project: Path) -> tuple[str, ...]:
     """Everything that is sure to fail, in the order in which it is met, each as `file:line: what`."""
-    name, _, function = job.partition(":")
+    first, *others = job.splitlines()
+    name, _, function = first.partition(":")
     reading = _Reading(project)
     reading.check_stage(name, function)
+    for other in others:
+        reading.load(other.partition(":")[0])
     for module, statement in reached_code(job, project):
         if isinstance(statement, Function):
             reading.check_imports(module, statement.body)
@@ -124,6 +127,10 @@ def _imports(statement: ast.Import | ast.ImportFrom, module: Module) -> Iterator
 
 def _is_installed(top: str) -> bool:
     """Asks where the module is, without running it."""
+    return found_once(("installed", top), lambda: _is_found(top))
+
+
+def _is_found(top: str) -> bool:
     if top in sys.modules or top in sys.stdlib_module_names:
         return True
     try:
@@ -148,17 +155,20 @@ def _is_of_project(top: str, project: Path) -> bool:
 
 
 def _may_have(source: Module, name: str, project: Path) -> bool:
-    nodes = list(ast.walk(source.tree))
-    if any(
-        isinstance(node, ast.Global | ast.Match) or (isinstance(node, ast.Name) and node.id in UNDECIDED)
-        for node in nodes
-    ):
+    if found_once(("undecided", str(source.path)), lambda: _is_undecided(source.tree)):
         return True
     try:
         bindings = bind(source, project)
     except CannotFollow:
         return True
     return name in bindings or "__getattr__" in bindings or name.startswith("__")
+
+
+def _is_undecided(tree: ast.Module) -> bool:
+    return any(
+        isinstance(node, ast.Global | ast.Match) or (isinstance(node, ast.Name) and node.id in UNDECIDED)
+        for node in ast.walk(tree)
+    )
 
 
 def _rebinds(module: Module, name: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from itertools import count, pairwise
 from math import isfinite
 from types import NoneType
@@ -79,6 +80,7 @@ SETTING = frozenset({"SET", "RESET", "USE", "DECLARE"})
 MAKES = {"VIEW": Intent.NAMES, "FUNCTION": Intent.SETS, "VARIABLE": Intent.SETS}
 
 
+@lru_cache(maxsize=256)
 def tokens(text: str) -> tuple[Token, ...]:
     """The words of a text, without spaces and comments."""
     found = ((match.lastgroup or "", match) for match in TOKEN.finditer(text))

@@ -69,7 +69,9 @@ class CodeFingerprint:
 
 
 def code_fingerprint(job: str, project: Path) -> CodeFingerprint:
-    """Hash what ``module:function`` runs. An unreadable or missing job has no hash either."""
+    """Hash what ``module:function`` runs, or several of them, one on a line. An unreadable or missing job has no hash
+    either.
+    """
     closure = _followed(job, project)
     return CodeFingerprint(None if closure.reason else closure.digest(), closure.reason, closure.files)
 
@@ -95,10 +97,11 @@ def _followed(job: str, project: Path) -> _Closure:
 
 
 def _follow(job: str, project: Path) -> _Closure:
-    module, _, function = job.partition(":")
     closure = _Closure(project)
     try:
-        closure.reach_member(module, function, (), job)
+        for each in job.split("\n"):
+            module, _, name = each.partition(":")
+            closure.reach_member(module, name, (), each)
         closure.follow_all()
     except UNREADABLE as error:
         closure.reason = str(error)

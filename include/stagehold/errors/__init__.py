@@ -52,6 +52,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- SourceMissing            a source path matches no file
     |   +-- ReadMissing              a file or table is not there that a stage declares to read beside its inputs
     |   +-- SourceUnusable           a source cannot be read as it is declared
+    |   +-- SplitsUnlisted           a source in Python raised when it was asked for its splits
     |   +-- SourceChanged            something that a source has read is not what it was
     |   +-- SourceLost               rows that an interval took of a table are found nowhere any more
     |   +-- PositionTaken            a restore needs what another interval has taken of a source
@@ -68,6 +69,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- TableChanged             somebody else removed rows from a published table
     |   +-- TableUnreadable ~        the log of a table cannot be read
     |   +-- CopyRefused              a file is where another one was to be copied to
+    |   +-- CatalogTaken             the catalog of Spark's server has another table under a published one's name
     |   +-- CommitContested ~        other commits to a table kept getting in first
     |   +-- PartitionDataMissing ~   recorded data is gone from the lake
     +-- StorageError                 a place where something is kept does not take it or give it back

@@ -80,6 +80,18 @@ class TableChanged(LakeError, Terminal):
         )
 
 
+class CatalogTaken(LakeError, Terminal):
+    """The name under which a published table is to be registered is another table's."""
+
+    def __init__(self, name: str, location: str, table: str) -> None:
+        self.name, self.location, self.table = name, location, table
+        super().__init__(
+            f"The catalog of Spark's server knows {name} as the table at {location}, and not as that at {table}. What "
+            "was published there is complete and stays so; the catalog was not changed. Give the output another name "
+            "under `catalog`, or have whoever owns the entry drop it; then run `stagehold resume`."
+        )
+
+
 class CommitContested(LakeError, Transient):
     """Each time a commit was tried, another had just landed in the same table."""
 

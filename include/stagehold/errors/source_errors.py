@@ -45,6 +45,17 @@ class SourceUnusable(SourceError, Terminal):
         super().__init__(f"Source stage {stage} cannot be read: {reason}. Nothing of it was run. {remedy}, {AGAIN}")
 
 
+class SplitsUnlisted(SourceError):
+    """A source in Python did not say what its splits are; what it raised decides whether that is tried again."""
+
+    def __init__(self, stage: str, reader: str, raised: str) -> None:
+        self.stage, self.reader, self.raised = stage, reader, raised
+        super().__init__(
+            f"Source stage {stage} cannot be read: {reader} raised {raised} when it was asked for its splits. Nothing "
+            f"of it was run. Mend it, {AGAIN}"
+        )
+
+
 class SourceChanged(SourceError, Terminal):
     """What a source has read before was changed in place, so that reading on would lose or repeat rows."""
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from stagehold.model.states import RunStatusChange
+from stagehold.model.states import RunStatusChange, StageStatusChange
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 log = logging.getLogger(__name__)
 LISTENERS = "stagehold.run_status_listeners"
+STAGE_LISTENERS = "stagehold.stage_status_listeners"
 
 
 @cache
@@ -62,3 +63,12 @@ def tell_listeners(change: RunStatusChange) -> None:
             listener(change)
         except Exception:
             log.warning("run status listener %s failed on %s -> %s", name, change.run_id, change.after, exc_info=True)
+
+
+def tell_stage_listeners(change: StageStatusChange) -> None:
+    """Likewise of a stage of a run."""
+    for name, listener in installed(STAGE_LISTENERS).items():
+        try:
+            listener(change)
+        except Exception:
+            log.warning("stage status listener %s failed on %s of %s", name, change.stage, change.run_id, exc_info=True)

@@ -7,6 +7,7 @@ and Spark need not put together a snapshot of the table for every query. So read
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+# A file that an attempt wrote to a bucket, in the folder of all its files. Names that are written otherwise in an
+# address are left out, as are files in hidden folders, which no listing shows.
+LISTED = re.compile(r"(s3a://[\w./-]+/_data/[\w.-]+)(?:/(?:\d+|_partition=\d+))*/part-[\w.-]+", re.ASCII)
+MANY = 4  # files from which that takes fewer calls
 PARTITION_IN_PATH = rf".*/{PARTITION}=(\d+)/[^/]*"
 
 
@@ -122,4 +127,28 @@ def _scan(spark: SparkSession, schema: str, records: Sequence[PartitionRecord]) 
     paths = [f"{spark_uri(record.table)}/{file.path}" for record in records for file in record.files]
     if not paths:
         return spark.createDataFrame([], columns.add(PARTITION, IntegerType()))
-    return spark.read.schema(columns).parquet(*paths).withColumn(PARTITION, partition_of_file())
+    return read_files(spark, columns, paths).withColumn(PARTITION, partition_of_file())
+
+
+def read_files(spark: SparkSession, columns: StructType, paths: Sequence[str]) -> DataFrame:
+    """The rows of these files.
+
+    In a bucket Spark asks three times for each path that it is given, whenever it looks at the frame: so it is given
+    the folder of an attempt's files, which it lists in one call, and reads those of them that are named.
+    """
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        listed = LISTED.fullmatch(path)
+        folders.setdefault(listed[1] if listed else "", []).append(path)
+    alone = [path for folder, inside in folders.items() if not folder or len(inside) < MANY for path in inside]
+    frames = [spark.read.schema(columns).parquet(*alone)] if alone else []
+    frames += [_listed(spark, columns, *each) for each in folders.items() if each[0] and len(each[1]) >= MANY]
+    return united(frames)
+
+
+def _listed(spark: SparkSession, columns: StructType, folder: str, paths: Sequence[str]) -> DataFrame:
+    """Files of a folder that are named by a value that Spark knows of each file before it opens it."""
+    from pyspark.sql import functions as F
+
+    every = spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(folder)
+    return every.where(F.col("_metadata.file_path").isin(*paths))

@@ -68,9 +68,10 @@ class Attempts:
 
         :raises IllegalTransition: it is scheduled or deployed when that is not its next step.
         """
-        facts = {} if failure is None else _failure_facts(failure, self._database)
         with self._database.writing() as connection:
-            return self._move(connection, _get(connection, attempt_id), events, **facts)
+            attempt = _get(connection, attempt_id)
+            facts = _failure_facts(failure, attempt, self._database) if failure and attempt else {}
+            return self._move(connection, attempt, events, **facts)
 
     def _move(
         self, connection: Connection, attempt: Attempt | None, events: Sequence[AttemptEvent], **facts: object
@@ -105,6 +106,11 @@ class Attempts:
             .limit(limit)
         )
         return read_all(self._database, Attempt, query)
+
+    def ended_since(self, moment: datetime) -> tuple[Attempt, ...]:
+        """Attempts of all pipelines that have ended since then, in the order of their ends."""
+        query = select(attempts).where(BEGAN, attempts.c.ended_at >= moment)
+        return read_all(self._database, Attempt, query.order_by(attempts.c.ended_at, attempts.c.attempt_id))
 
     def going(self, pipeline: str | None = None) -> tuple[Attempt, ...]:
         """Attempts that have had their lease and have not ended, of one pipeline or all. An attempt whose process died
@@ -188,10 +194,11 @@ def _state_after(state: AttemptState, event: AttemptEvent) -> AttemptState:
     return attempt_after(state, event).state
 
 
-def _failure_facts(failure: Failure, database: Database) -> dict[str, object]:
+def _failure_facts(failure: Failure, attempt: Attempt, database: Database) -> dict[str, object]:
+    labels = {storable(key): storable(database.redact(value)) for key, value in failure.labels.items()}
     return {
         "failure": database.redact(failure.text),
         "failure_class": failure.kind,
         "failure_rule": failure.rule,
-        "labels": {storable(key): storable(database.redact(value)) for key, value in failure.labels.items()},
+        "labels": {**attempt.labels, **labels},
     }

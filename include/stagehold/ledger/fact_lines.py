@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from stagehold.ledger.database.column_types import written_part
 from stagehold.ledger.kinds import BY_TYPE, BY_WORD
-from stagehold.model.records import Fact
+from stagehold.model.records import Fact, PartitionRecord
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 MARK = "stagehold_ledger"
 VERSION = 1
 # Fields that were added since, with what a line without them means.
-LATER = {"untold": False, "part": "code", "counted": []}
+LATER = {"untold": False, "part": "code", "counted": [], "storing": None}
 
 
 def to_lines(facts: Sequence[Fact]) -> bytes:
@@ -47,6 +48,8 @@ def _line(fact: Fact) -> bytes:
     kind = BY_TYPE[type(fact)]
     said = _form(kind.word).dump_python(fact, mode="json")
     facts = {name: value for name, value in said.items() if name not in LATER or value != LATER[name]}
+    if isinstance(fact, PartitionRecord):
+        facts["kept"] = [written_part(part) for part in fact.kept]
     return json.dumps({"kind": kind.word, **facts}).encode() + b"\n"
 
 

@@ -29,6 +29,16 @@ from stagehold.model.records import Lease
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class ShareLease:
+    """The lease of a share, as it is now; ``alive`` while it has not ended."""
+
+    name: str
+    share: Share | None
+    holder: str
+    alive: bool
+
+
 class Leases:
     """The `leases` table.
 
@@ -99,6 +109,11 @@ class Leases:
         with self._database.reading() as connection:
             rivals = _rivals(connection, region, share)
         return tuple(rival.share for rival in rivals if rival.share != share)
+
+    def of_shares(self, region: str) -> tuple[ShareLease, ...]:
+        """Every lease that anybody ever had of the region or a share of it, as it is now."""
+        with self._database.reading() as connection:
+            return _rivals(connection, region, None)
 
     def holder(self, region: str) -> str | None:
         """A holder that works on the region, or on a share of it, now."""
@@ -197,17 +212,7 @@ def lease_name(region: str, share: Share | None) -> str:
     return region if share is None else f"{region}/{share}"
 
 
-@dataclass(frozen=True)
-class _Rival:
-    """The lease of a share, as it is now; ``alive`` while it has not ended."""
-
-    name: str
-    share: Share | None
-    holder: str
-    alive: bool
-
-
-def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[_Rival, ...]:
+def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[ShareLease, ...]:
     """Leases of the region whose shares overlap ``share``, itself included. Shares are numbers: they are compared here,
     not in SQL.
     """
@@ -217,7 +222,7 @@ def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[_
     for row in connection.execute(query.order_by(leases.c.name)).mappings():
         part = Share.parse(row["name"].removeprefix(f"{region}/"))
         if (part or row["name"] == region) and overlap(part, share):
-            found.append(_Rival(row["name"], part, row["holder"], row["alive"]))
+            found.append(ShareLease(row["name"], part, row["holder"], row["alive"]))
     return tuple(found)
 
 

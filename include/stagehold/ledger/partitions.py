@@ -220,6 +220,23 @@ class Partitions:
                     return WaveCost.of([(count, float(seconds), float(size)) for count, seconds, size in waves])
         return None
 
+    def costs(self, run_ids: Sequence[str], before: datetime) -> Mapping[str, Mapping[str, tuple[int, float, float]]]:
+        """By run and by id of a stage: how many partitions were timed before a moment, what they took, and what of that
+        it took to store them. Of one that was computed twice the last time counts.
+        """
+        columns = partitions.c
+        timed = (columns.run_id.in_(run_ids), columns.storing.is_not(None), columns.recorded_at < before)
+        last = select(func.max(columns.id)).where(*timed).group_by(columns.run_id, columns.stage, columns.partition)
+        sums = (func.count(), func.sum(columns.seconds), func.sum(columns.storing))
+        query = select(columns.run_id, columns.stage, *sums).where(columns.id.in_(last))
+        found: dict[str, dict[str, tuple[int, float, float]]] = {}
+        with self._database.reading() as connection:
+            for run_id, stage, count, seconds, storing in connection.execute(
+                query.group_by(columns.run_id, columns.stage)
+            ):
+                found.setdefault(run_id, {})[stage] = (count, float(seconds), float(storing))
+        return found
+
     def _newest(self, *cells: ColumnElement[bool]) -> tuple[PartitionRecord, ...]:
         # The inner query is answered by the index alone, so that what older attempts left (files, reasons) is never
         # read.

@@ -13,6 +13,7 @@ A stage function is called as ``function(ctx, **frames)`` and returns one frame:
   of decimals rather than of doubles, a total order wherever rows are ranked or cut off.
 * A stage whose declaration has ``state`` reads what the interval before left, and puts what the next one begins with:
   ``before = ctx.state.read("totals")``, ``ctx.state.put("totals", after)``. It is called for one partition at a time.
+  ``@stage(restore=function)`` names what makes state of an earlier declaration into that of the present one.
 * It returns a frame, and may use Spark on the way: count, collect, temp views, functions by name, caches, settings.
   Names and settings are its own and end with the call. It writes nothing, unless its stage says ``effects: allowed``:
   it is called more than once for a partition (checked, computed, again after a failure).
@@ -34,13 +35,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from pyarrow import Table  # type: ignore[import-untyped]
     from pyspark.sql import Column, DataFrame
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+RestoreFunction = Callable[..., Mapping[str, Any]]  # of the context, and frames by name; it gives frames by name
 
 
 class StageState:
@@ -250,6 +252,17 @@ class StageContext:
 
 
 @dataclass(frozen=True)
+class SourceSplit:
+    """What a source in Python reads at once. It is read again when its ``stamp`` is another one, such as the time of
+    its newest row; without one it counts as it was first read. Splits are dealt into partitions by their ``bytes``.
+    """
+
+    name: str
+    stamp: str = ""
+    bytes: int = 1
+
+
+@dataclass(frozen=True)
 class StageCheckpoint:
     """What a stage has in a checkpoint of its run that is complete: the ``ctx`` of its `on_complete` function.
 
@@ -286,12 +299,34 @@ def seed_of(pipeline: str, stage_id: str, interval: str) -> int:
     return zlib.crc32(f"{pipeline}/{stage_id}/{interval}".encode())
 
 
-def stage(function: Function) -> Function:
+@overload
+def stage(function: Function) -> Function: ...
+
+
+@overload
+def stage(*, restore: RestoreFunction) -> Callable[[Function], Function]: ...
+
+
+def stage(function: Function | None = None, *, restore: RestoreFunction | None = None) -> Any:
     """Mark a function as a stage, which a pipeline's job has to be;
     it stays an ordinary function for tests and spark-submit.
+
+    :param restore: is called as ``restore(ctx, before)`` when the state that the stage goes on with was kept in other
+        columns, by another kind or key, or under other names than are declared now. ``before`` is all that was kept,
+        by all partitions, as it was; it gives all that the partitions begin with, by name, which is then dealt to them.
+        A name that it leaves out, and that was kept as it is declared, stays as it was.
     """
-    function.__stagehold_stage__ = True  # type: ignore[attr-defined]
-    return function
+
+    def marked(function: Function) -> Function:
+        function.__stagehold_stage__, function.__stagehold_restore__ = True, restore  # type: ignore[attr-defined]
+        return function
+
+    return marked if function is None else marked(function)
+
+
+def restore_function(function: Callable[..., Any]) -> RestoreFunction | None:
+    """What makes state of other shapes into that which the stage declares."""
+    return getattr(function, "__stagehold_restore__", None)
 
 
 def is_stage(function: Callable[..., Any]) -> bool:

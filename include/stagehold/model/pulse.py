@@ -38,8 +38,8 @@ class Memory:
 class Pulse:
     """What a heartbeat carries. ``done`` of the ``partitions`` that an attempt has to do of a stage are on record, with
     so many ``rows`` and ``bytes``; the rates are those of its waves that have ended. ``read`` are the bytes of files
-    that Spark has read for the stage, and ``seconds`` what the time went for, both up to now. ``doing`` is None between
-    two waves.
+    that Spark has read for the stage, and ``seconds`` what the time went for, both up to now; while one wave is
+    finished and the next one is computed, both count. ``doing`` is None between two waves.
     """
 
     stage: str
@@ -120,7 +120,8 @@ class _Query:
 
 
 class Meter:
-    """Measures the work of one attempt. Whoever works tells it, in one thread; its heartbeat asks, in another.
+    """Measures the work of one attempt. Whoever works tells it: what computes in one thread, what finishes the wave
+    before in another. Its heartbeat asks, in a third.
 
     :param memory: asked at each heartbeat.
     :param now: gives the time in seconds.
@@ -139,8 +140,7 @@ class Meter:
             self._done = self._rows = self._bytes = self._read = 0
             self._measured = 0.0
             self._spent: dict[Side, float] = defaultdict(float)
-            self._doing: Side | None = None
-            self._since = self._now()
+            self._doing: dict[int, tuple[Side, float]] = {}  # by thread, and since when
 
     def begin_wave(self, number: int) -> None:
         with self._lock:
@@ -149,14 +149,15 @@ class Meter:
     @contextmanager
     def at(self, side: Side) -> Iterator[None]:
         """The time of the block goes for this."""
+        thread, since = threading.get_ident(), self._now()
         with self._lock:
-            self._doing, self._since = side, self._now()
+            self._doing[thread] = side, since
         try:
             yield
         finally:
             with self._lock:
-                self._spent[side] += self._now() - self._since
-                self._doing = None
+                self._spent[side] += self._now() - since
+                self._doing.pop(thread, None)
 
     @contextmanager
     def in_query(self, *, dealt: bool) -> Iterator[None]:
@@ -170,7 +171,8 @@ class Meter:
             yield
         finally:
             with self._lock:
-                self._spent, self._read, self._query = self._spent_by_now(), self._read_by_now, None
+                self._spent, self._read = self._spent_in_queries, self._read_by_now
+                self._query = None
 
     def observe(self, stages: Iterable[QueryStage]) -> None:
         """What the server says of the query that is under way; whatever else it is asked counts for nothing."""
@@ -184,6 +186,11 @@ class Meter:
             self._done, self._rows, self._bytes = self._done + partitions, self._rows + rows, self._bytes + size
             self._measured += seconds
 
+    def spent(self, side: Side) -> float:
+        """Seconds that the stage's ended queries and blocks went for this."""
+        with self._lock:
+            return self._spent.get(side, 0.0)
+
     def pulse(self) -> Pulse | None:
         """How it gets on; None before it has begun a stage."""
         memory = self._memory()
@@ -194,7 +201,7 @@ class Meter:
             return Pulse(
                 stage=self._stage,
                 wave=self._wave,
-                doing=self._query.doing if self._query else self._doing,
+                doing=self._query.doing if self._query else next((side for side, _ in self._doing.values()), None),
                 done=self._done,
                 partitions=self._partitions,
                 rows=self._rows,
@@ -206,13 +213,18 @@ class Meter:
                 memory=memory,
             )
 
-    def _spent_by_now(self) -> dict[Side, float]:
+    @property
+    def _spent_in_queries(self) -> dict[Side, float]:
+        """What is spent, with the query that is under way, if one is."""
         spent = defaultdict(float, self._spent)
-        if self._query is not None:
-            for side, seconds in self._query.seconds(self._now()).items():
-                spent[side] += seconds
-        elif self._doing is not None:
-            spent[self._doing] += self._now() - self._since
+        for side, seconds in self._query.seconds(self._now()).items() if self._query else ():
+            spent[side] += seconds
+        return spent
+
+    def _spent_by_now(self) -> dict[Side, float]:
+        spent = self._spent_in_queries
+        for side, since in self._doing.values():
+            spent[side] += self._now() - since
         return spent
 
     @property

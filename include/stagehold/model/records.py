@@ -150,7 +150,7 @@ class Attempt:
     """A try of a region in a run. ``share`` names its partitions when a region is split over several tasks.
 
     ``failure_rule`` names the rule that gave ``failure_class``, ``restore`` the request of its run that it works for,
-    ``labels`` are what failure enrichers say of its failure.
+    ``labels`` are the host that it is made on, and what failure enrichers say of its failure.
     A try that has no lease yet, or ended before it had one, has no epoch: its is 0.
     """
 
@@ -206,7 +206,8 @@ class StatePart:
     files lie in the stage's table.
 
     The stage was cut into ``partitions`` of ``max_parallelism`` key groups. ``after`` is the interval whose state this
-    one was made from, None if it began empty; ``began`` is equal for equal content of that.
+    one was made from, None if it began empty; ``began`` is equal for equal content of that. ``shape`` is what was
+    declared of it, as `StateShape` writes it; it is empty in records of earlier versions, and for rows set aside.
     """
 
     name: str
@@ -217,6 +218,7 @@ class StatePart:
     max_parallelism: int
     began: str
     after: str | None = None
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,7 @@ class PartitionRecord:
     ``version`` is the Delta version that published it, None when the gate blocked it before that, or holds it, or when
     it was taken out of its table again.
     ``fingerprint`` is a hash of the content that does not depend on row order. ``seconds`` is the partition's share of
-    its wave's time.
+    its wave's time, ``storing`` what of that it took to write, measure, judge, publish and record it.
     ``unexplained`` says that it came out different from the one before though its key is the same, or that it was made
     from such data: its readers run again. ``kept`` is what was committed with the data: state, and rows that were set
     aside. ``judged`` tells the suite that judged it; it is empty if none did. ``refused`` are the critical expectations
@@ -255,6 +257,7 @@ class PartitionRecord:
     judged: str = ""
     refused: tuple[str, ...] = ()
     counted: tuple[tuple[str, int], ...] = ()
+    storing: float | None = None
 
     @property
     def bytes(self) -> int:

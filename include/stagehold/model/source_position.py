@@ -145,12 +145,19 @@ def _read_mixed(data: dict[str, Any] | None) -> MixedColumns | None:
 
 
 def _write_found(found: FilesFound | None) -> dict[str, Any]:
-    files = [[file.path, file.bytes, dict(file.partition)] for file in found.files] if found else []
+    files = (
+        [[file.path, file.bytes, dict(file.partition), *filter(None, [file.version])] for file in found.files]
+        if found
+        else []
+    )
     return {"found": {"at": found.at, "schema": found.schema, "files": files}} if found else {}
 
 
 def _read_found(data: dict[str, Any] | None) -> FilesFound | None:
     if data is None:
         return None
-    files = (SourceFile(path, size, "", tuple(sorted(values.items()))) for path, size, values in data["files"])
+    files = (
+        SourceFile(path, size, "".join(version), tuple(sorted(values.items())))
+        for path, size, values, *version in data["files"]
+    )
     return FilesFound(data["at"], tuple(files), data["schema"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cached_property
+from typing import Any
 
 
 class StateKind(StrEnum):
@@ -38,3 +42,26 @@ class StateShape:
     columns: tuple[StateColumn, ...]
     key: tuple[str, ...] = ()
     hash_name: str | None = None
+
+    @staticmethod
+    def of(facts: Mapping[str, Any]) -> StateShape:
+        """What `asdict` made facts of.
+
+        :raises LookupError: or ValueError or TypeError, they are something else.
+        """
+        return StateShape(
+            name=str(facts["name"]),
+            kind=StateKind(facts["kind"]),
+            columns=tuple(StateColumn(str(column["name"]), str(column["type"])) for column in facts["columns"]),
+            key=tuple(map(str, facts["key"])),
+            hash_name=None if facts["hash_name"] is None else str(facts["hash_name"]),
+        )
+
+    @cached_property
+    def written(self) -> str:
+        """As JSON, equal for equal shapes."""
+        return json.dumps(asdict(self))
+
+    def __str__(self) -> str:
+        dealt = f"{self.kind} by {', '.join(self.key)}" if self.key else str(self.kind)
+        return f"{dealt}, columns {', '.join(f'{column.name} {column.type}' for column in self.columns)}"

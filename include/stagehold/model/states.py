@@ -223,6 +223,22 @@ def attempt_after(state: AttemptState, event: AttemptEvent) -> AttemptStep:
     return AttemptStep(state, Effect.IGNORED)
 
 
+# Of several states of a stage's partitions the first one is told. What has none of them was not deployed yet.
+_TOLD_FIRST = (_A.FAILED, _A.CANCELING, _A.CANCELED, _A.INITIALIZING, _A.RUNNING)
+
+
+def folded(states: Iterable[AttemptState]) -> AttemptState:
+    """One state for a stage, from that of each of its declared partitions, by Flink's rule for a job vertex and its
+    tasks: FINISHED only if all are, RUNNING if some are.
+    """
+    found = set(states)
+    if first := next((state for state in _TOLD_FIRST if state in found), None):
+        return first
+    if _A.FINISHED not in found:
+        return _A.CREATED
+    return _A.FINISHED if len(found) == 1 else _A.RUNNING
+
+
 @dataclass(frozen=True)
 class Move(Generic[State, Happening]):
     """A change of a state, and what made it."""
@@ -273,6 +289,18 @@ class RunStatusChange:
     interval: str
     before: RunState | None
     after: RunState
+
+
+@dataclass(frozen=True)
+class StageStatusChange:
+    """What a stage has become in a run, for who listens."""
+
+    run_id: str
+    pipeline: str
+    interval: str
+    stage: str
+    before: AttemptState
+    after: AttemptState
 
 
 def newest_life(history: Sequence[Transition]) -> Sequence[Transition]:

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import partial
+from pathlib import Path
 
 from stagehold.errors import PositionTaken, SourceError, SourceLost, SourceMissing, SourceUnusable
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.keys.compute_key import digest
+from stagehold.model.context import StageContext
 from stagehold.model.keys.interval_text import IntervalTimes, IntervalUnfit, names_interval, of_any_interval
 from stagehold.model.records import Cell
 from stagehold.model.source_position import Position, SourceFile, SourcePosition, VersionsRead
 from stagehold.plan.sources.incremental_positions import taken_twice
-from stagehold.plan.sources.splits import range_conditions
 from stagehold.sources.file_intervals import FileIntervals
 from stagehold.sources.freshness import Freshness, SourceAge, age_of
 from stagehold.sources.source_columns import columns_of_files, columns_of_folders
 from stagehold.sources.source_contents import SourceContents, contents_of
 from stagehold.sources.source_files import SourceRoots
-from stagehold.sources.source_reading import SourceReading, Split, how_rows_are_read, split_files
+from stagehold.sources.source_reading import SourceReading, database_reading, split_files
 from stagehold.sources.taken_positions import (
     PublishedPosition,
     published_of,
@@ -29,7 +29,7 @@ from stagehold.sources.taken_positions import (
     unknown_positions,
 )
 from stagehold.spec.pipeline import Stage
-from stagehold.spec.settings.source import Reread, Source, SourceKind
+from stagehold.spec.settings.source import Source
 
 
 class Listing(Enum):
@@ -54,6 +54,7 @@ class Sources:
     ``restored`` are positions, by stage name, that the run begins with: incremental sources go back to them.
     ``production`` is the lake of which a sandbox reads the sources; what intervals took there counts as taken here.
     ``project`` is the folder that relative paths are seen from, ``times_of`` says when an interval begins and ends.
+    ``context`` is what sources in Python are given.
 
     All plain sources of a run are seen at one moment, by its first attempt (`look`). All its attempts read what was
     there then; a run that is asked for anew looks anew, and so does one that goes on after it has finished.
@@ -76,11 +77,12 @@ class Sources:
         production: str | None = None,
         project: str = "",
         times_of: Callable[[str], IntervalTimes] = IntervalTimes,
+        context: Callable[[Stage], StageContext] | None = None,
     ) -> None:
         self.pipeline, self.interval, self.run_id = pipeline, interval, run_id
         self.lake_uri, self.ledger, self.production, self.project = lake_uri, ledger, production, project
         self.stored_with, self.made_from, self.restored = stored_with or {}, made_from or {}, restored or {}
-        self.times_of = times_of
+        self.times_of, self.context = times_of, context
         self._settled: dict[str, tuple[SourceContents, Position]] = {}
         self._readings: dict[tuple[str, int], SourceReading] = {}
 
@@ -220,7 +222,7 @@ class Sources:
     def told(self, stage: Stage) -> str:
         """What there is to read for the stage, in words."""
         source, splits = self._declared(stage), self.of(stage).splits
-        if source.kind is SourceKind.JDBC:
+        if source.gives_rows:
             return source.place
         settled = self._settled.get(stage.name)
         found = settled[0].told(settled[1]) if settled else f"{sum(len(split.files) for split in splits)} files"
@@ -235,8 +237,8 @@ class Sources:
         return {self.interval: position} if position else {}
 
     def _read(self, stage: Stage, source: Source) -> SourceReading:
-        if source.kind is SourceKind.JDBC:
-            return _database(source, stage.partitions, self.run_id)
+        if source.gives_rows:
+            return database_reading(source, stage.partitions, self.run_id)
         if source.listed:
             groups = _listed(stage, source, self._roots)
             paths = sorted(file.path for files in groups for file in files)
@@ -324,6 +326,11 @@ class Sources:
         return found
 
     def _contents(self, stage: Stage, source: Source) -> SourceContents:
+        if source.reader is not None:
+            from stagehold.sources.python_source import PythonReader, SplitContents  # most projects have none
+
+            assert self.context is not None, "whoever lists a source in Python has a context for it"
+            return SplitContents(PythonReader(stage.name, source, Path(self.project), partial(self.context, stage)))
         declared = stage.source.path if stage.source else None
         of_any = of_any_interval(declared) if declared and names_interval(declared) else None
         intervals = None
@@ -379,17 +386,3 @@ def _listed(stage: Stage, source: Source, roots: SourceRoots) -> tuple[tuple[Sou
                 reason = f"{file.path} is named twice, by split {owner[file.path]} and by split {number}"
                 raise SourceUnusable(stage.name, reason, "Name each file once")
     return groups
-
-
-def _database(source: Source, count: int, run_id: str) -> SourceReading:
-    """A database has no files to see changes by, so what was read counts for the interval, or for the run."""
-    reading = digest((how_rows_are_read(source), source.place, run_id if source.reread is Reread.RUN else ""))
-    return SourceReading(source, tuple(Split((), reading, condition) for condition in _conditions(source, count)))
-
-
-def _conditions(source: Source, count: int) -> Iterable[str]:
-    if source.listed:
-        return (" and ".join(f"({text})" for text in split) for split in source.listed)
-    if source.column is None or source.lower is None or source.upper is None:
-        return ("1 = 1",)
-    return range_conditions(source.column, source.lower, source.upper, count)

@@ -115,7 +115,7 @@ def declared_sources(settings: Settings) -> Sequence[ReadSource]:
 
 
 def _age(source: Source, roots: SourceRoots) -> SourceAge | None:
-    if source.kind is SourceKind.JDBC:
+    if source.gives_rows or source.kind is SourceKind.PYTHON:
         return None
     with suppress(StageholdError, OSError):
         return age_of(source, roots)

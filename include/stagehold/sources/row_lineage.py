@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stagehold.lake.commit.delta_log import AddedFile, LogEntry, RemovedFile, commit_versions, read_commits
+from stagehold.lake.commit.delta_log import AddedFile, LogEntry, RemovedFile, commit_versions, open_table, read_commits
 from stagehold.model.source_position import SourceFile, VersionsRead
-from stagehold.sources.delta import below_table, gone_files, in_table
+from stagehold.sources.delta import added_file, below_table, gone_files, schema_of
 
 Part = tuple[tuple[str, str | None], ...]  # values of the partition columns; () also where a writer did not say
 
@@ -153,7 +153,13 @@ class Whereabouts:
         added = self._lineage.added.get(path)
         if added is None:
             return next(file for file in self.taken if below_table(self.uri, file).path == path)
-        return in_table(self.uri, SourceFile(path, added.file.bytes, "", tuple(added.partition.items())))
+        if added.deletes:
+            raise RowsLost(f"some rows of {path} are deleted by now")
+        return added_file(self.uri, added, self._schema)
+
+    @cached_property
+    def _schema(self) -> str:
+        return schema_of(open_table(self.uri, self.newest))
 
     @cached_property
     def _lineage(self) -> Lineage:

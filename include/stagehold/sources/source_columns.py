@@ -24,11 +24,11 @@ def columns_of_folders(stage: str, paths: Iterable[str], lake_uri: str) -> tuple
 
 
 def columns_of_files(stage: str, source: Source, files: Sequence[SourceFile]) -> MixedColumns | None:
-    """The columns of Parquet files that do not all have the same.
+    """The columns of Parquet or ORC files that do not all have the same.
 
     :raises SourceUnusable: a column has types in two files that no type holds both of
     """
-    if source.kind is not SourceKind.PARQUET:
+    if source.kind not in (SourceKind.PARQUET, SourceKind.ORC):
         return None
     try:
         return mixed_columns(columns_of(files))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -32,6 +32,7 @@ from stagehold.plan.sources.splits import deal
 from stagehold.sources.delta import (
     TableFiles,
     below_table,
+    deleted_at,
     files_added,
     files_of_version,
     gone_files,
@@ -48,6 +49,7 @@ from stagehold.sources.source_reading import SourceReading, Split, split_files
 from stagehold.spec.settings.source import Source, SourceKind
 
 Taken = Mapping[str, Position]  # by interval
+OF_WHICH = ", of which no file can have rows where "
 LOOK_ANEW = "; all that a run reads it has seen at its beginning, and a new run sees what is there now"
 
 
@@ -127,7 +129,8 @@ class FileContents:
 
     def check(self, taken: Taken) -> None:
         if not self._wanted and self.source.fails_if_missing and not (taken and self.source.incremental):
-            raise SourceMissing(self.stage, f"{self.source.path}{_of_which(self.source) if self.listed else ''}")
+            which = f"{OF_WHICH}{self.source.where}" if self.listed else ""
+            raise SourceMissing(self.stage, f"{self.source.path}{which}")
         if self.source.incremental:
             _check_kind(self.stage, taken, FilesRead)
             changes = [
@@ -218,9 +221,6 @@ class FileContents:
         late = sum(not belongs(file, interval) for file in position.files)
         return f"{position}, {late} of them late" if late else str(position)
 
-    def _gone(self, files: Iterable[SourceFile], now: Mapping[str, SourceFile]) -> list[str]:
-        return [file.path for file in files if file.path not in now]
-
     def _changes(self, listed: Sequence[SourceFile], interval: str, position: Position) -> list[str]:
         """What an interval took and is no longer as it was, with the way out; nothing where changes do not matter."""
         found = () if self.source.skips_changes else changes_since(listed, [position])
@@ -253,8 +253,9 @@ class FileContents:
         sample = there[0].path if there else None
         interval = self.reader.interval
         spoiled = {
-            path: f"{path} was taken to be read, and is gone{self._how_to_retake(interval) or LOOK_ANEW}"
-            for path in self._gone(files, now)
+            file.path: f"{file.path} was taken to be read, and is gone{self._how_to_retake(interval) or LOOK_ANEW}"
+            for file in files
+            if file.path not in now
         }
         if kept:
             changed = [now[file.path] for file in files if file.path in now and now[file.path] != file]
@@ -285,7 +286,7 @@ class TableContents:
                     [f"{self.uri} was read up to version {last}, and now has {self.newest}: it was made anew"],
                 )
         if not self._files(self._choose(taken)).files and self.source.where and self.source.fails_if_missing:
-            raise SourceMissing(self.stage, f"{self.source.path}{_of_which(self.source)}")
+            raise SourceMissing(self.stage, f"{self.source.path}{OF_WHICH}{self.source.where}")
 
     def choose(self, taken: Taken) -> Position:
         return self._choose(taken)
@@ -326,15 +327,18 @@ class TableContents:
         table = self._taken_files(position) if self.source.incremental else self._files(position)
         splits = split_files(self.source, deal(table.files, count), table.schema, condition=table.condition)
         of_now = not self.source.incremental and position == self._choose({})
+        read = partial(
+            SourceReading, self.source, schema=table.schema, condition=table.condition, deleted=table.deleted
+        )
         gone = frozenset[SourceFile]() if of_now else frozenset(gone_files(self.uri, table.files))
         if not gone or not self.source.incremental:
             spoiled = {file.path: f"{file.path} of {position} is gone{LOOK_ANEW}" for file in gone}
-            return SourceReading(self.source, splits, schema=table.schema, condition=table.condition, spoiled=spoiled)
+            return read(splits, spoiled=spoiled)
         where, spoiled = self._whereabouts(position, table.files), {}
         found = tuple(
             self._found(split, where, spoiled) if gone.intersection(split.files) else split for split in splits
         )
-        return SourceReading(self.source, found, schema=table.schema, spoiled=spoiled)
+        return read(found, spoiled=spoiled)
 
     def _found(self, split: Split, where: Whereabouts, spoiled: dict[str, str]) -> Split:
         """The split with the files that have its rows now; what is lost is noted in ``spoiled``."""
@@ -358,8 +362,7 @@ class TableContents:
         )
 
     def _choose(self, taken: Taken) -> VersionsRead:
-        source = self.source
-        if source.incremental:
+        if (source := self.source).incremental:
             return new_versions(self.newest, taken.values())
         if source.from_version is None:
             return VersionsRead(None, self.newest if source.version is None else source.version)
@@ -374,15 +377,13 @@ class TableContents:
 
     def _files(self, position: VersionsRead) -> TableFiles:
         if found := position.found:
-            return TableFiles(found.at, found.schema, tuple(in_table(self.uri, file) for file in found.files))
+            files = tuple(in_table(self.uri, file) for file in found.files)
+            deleted = deleted_at(self.stage, self.uri, found.at) if any(file.version for file in files) else {}
+            return TableFiles(found.at, found.schema, files, deleted=deleted)
         if position.after is None:
             return files_of_version(self.stage, self.uri, position.version, self.source.where)
         skip = self.source.skips_changes
         return files_added(self.stage, self.uri, position.after + 1, position.version, skip_changes=skip)
-
-
-def _of_which(source: Source) -> str:
-    return f", of which no file can have rows where {source.where}"
 
 
 def _retake(stage: str, pipeline: str, interval: str) -> str:

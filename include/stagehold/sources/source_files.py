@@ -24,6 +24,8 @@ LAKE = "${lake}"
 WILDCARD = re.compile(r"[*?\[]")
 FOOTER_TAIL = 1 << 16  # most footers are shorter
 OF_A_TURN = 50  # files that a thread looks at, as most were looked at before: to ask it takes longer than that
+END_OF_ORC = b"ORC"  # before the last byte
+LONGER = 16  # times as much is read of a file whose footer is longer than that
 FOOTER_END = 8  # its length and the magic word behind it
 PLAIN_TYPES = {
     **{"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
@@ -144,8 +146,8 @@ def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
 
 
 def columns_of(files: Sequence[SourceFile]) -> Mapping[str, Struct]:
-    """The columns of Parquet files, by path, from their footers alone. A file whose footer nobody can read is left out,
-    and refused by Spark when it is read.
+    """The columns of Parquet and ORC files, by path, from their footers alone. A file whose footer nobody can read is
+    left out, and refused by Spark when it is read.
     """
     turns = [files[first : first + OF_A_TURN] for first in range(0, len(files), OF_A_TURN)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -173,7 +175,15 @@ def _columns(file: SourceFile) -> Struct | None:
     opened = _opened(file)
     if opened is None:
         return None
-    return _alike(Struct(tuple((field.name, _type(field.type)) for field in opened.schema_arrow)))
+    schema = opened.schema if isinstance(opened, OrcFooter) else opened.schema_arrow
+    return _alike(Struct(tuple((field.name, _type(field.type)) for field in schema)))
+
+
+@dataclass(frozen=True)
+class OrcFooter:
+    """What the end of an ORC file says."""
+
+    schema: Any
 
 
 def _opened(file: SourceFile) -> Any:
@@ -182,9 +192,31 @@ def _opened(file: SourceFile) -> Any:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
-        return pq.ParquetFile(pa.BufferReader(_footer(file)))
+        tail = _tail(file, FOOTER_TAIL)
+        if tail[-len(END_OF_ORC) - 1 : -1] == END_OF_ORC:
+            return OrcFooter(_orc_schema(file, tail))
+        return pq.ParquetFile(pa.BufferReader(_footer(file, tail)))
     except (FileNotFoundError, pa.ArrowException, OSError):  # what it raises of bytes that are no footer
         return None
+
+
+def _orc_schema(file: SourceFile, tail: bytes) -> Any:
+    """:raises OSError: no footer is found in all of the file"""
+    from pyarrow import ArrowException, BufferReader
+    from pyarrow.orc import ORCFile  # type: ignore[import-untyped]
+
+    while True:
+        try:
+            return ORCFile(BufferReader(tail)).schema
+        except (ArrowException, OSError):
+            if len(tail) >= file.bytes:
+                raise
+            tail = _tail(file, LONGER * len(tail))
+
+
+def _tail(file: SourceFile, length: int) -> bytes:
+    folder, _, name = file.path.rpartition("/")
+    return files_at(folder).tail(name, length)
 
 
 def greatest_of(file: SourceFile, column: str) -> date | datetime | None:
@@ -193,7 +225,7 @@ def greatest_of(file: SourceFile, column: str) -> date | datetime | None:
     :raises LookupError: they do not tell
     """
     opened = _opened(file)
-    if opened is None:
+    if opened is None or isinstance(opened, OrcFooter):
         raise LookupError(column)
     if not opened.metadata.num_rows:
         return None
@@ -212,12 +244,10 @@ def _alike(columns: Struct) -> Struct:
     return columns
 
 
-def _footer(file: SourceFile) -> bytes:
+def _footer(file: SourceFile, tail: bytes) -> bytes:
     """The end of the file, where the footer is."""
-    folder, _, name = file.path.rpartition("/")
-    tail = files_at(folder).tail(name, FOOTER_TAIL)
     needed = int.from_bytes(tail[-FOOTER_END:-4], "little") + FOOTER_END
-    return tail if needed <= len(tail) or needed > file.bytes else files_at(folder).tail(name, needed)
+    return tail if needed <= len(tail) or needed > file.bytes else _tail(file, needed)
 
 
 def _type(kind: Any) -> ColumnType:

@@ -18,15 +18,16 @@ from stagehold.lake.store.location import spark_uri
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.source_position import FolderColumn, MixedColumns, SourceFile
 from stagehold.plan.sources.folders import root_of
+from stagehold.plan.sources.splits import range_conditions
+from stagehold.sources.delta import Deleted, is_mapped
 from stagehold.sources.source_files import LAKE
-from stagehold.spec.settings.source import INFER, Source, SourceKind
+from stagehold.spec.settings.source import INFER, Reread, Source, SourceKind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructField, StructType
 
 PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)  # the same in a path and in a URI
-SPECIAL = re.compile(r"([\\\[\]{}*?])")  # Spark takes every path for a glob
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,11 @@ class SourceReading:
     mixed: MixedColumns | None = None
     spoiled: Mapping[str, str] = field(default_factory=dict)
     condition: str | None = None
+    deleted: Deleted = field(default_factory=dict)
+
+    def tells_less_than_the_table(self, file: SourceFile) -> bool:
+        """Whether the file of a table has deleted rows, or other names than the table has for its columns."""
+        return self.schema is not None and (bool(file.version) or is_mapped(self.schema))
 
     def refuse_spoiled(self, stage: str, files: Iterable[SourceFile]) -> None:
         """:raises SourceChanged: one of them is not what was taken
@@ -111,7 +117,25 @@ def _from_root(path: str, lake: str) -> str:
 
 def how_rows_are_read(source: Source) -> str:
     """Everything that is declared about how rows are read, whichever rows they are."""
-    return repr((source.kind, source.ddl, source.header, source.delimiter, sorted(source.options.items())))
+    given = (source.kind, source.ddl, source.header, source.delimiter, sorted(source.options.items()))
+    return repr((*given, source.format, sorted(source.secret_options.items())) if source.format else given)
+
+
+def database_reading(source: Source, count: int, run_id: str) -> SourceReading:
+    """A database has no files to see changes by, so what was read counts for the interval, or for the run."""
+    reading = digest((how_rows_are_read(source), source.place, run_id if source.reread is Reread.RUN else ""))
+    return SourceReading(source, tuple(Split((), reading, condition) for condition in _conditions(source, count)))
+
+
+def _conditions(source: Source, count: int) -> Iterable[str]:
+    if source.listed:
+        return (" and ".join(f"({text})" for text in split) for split in source.listed)
+    if source.column is None or source.lower is None or source.upper is None:
+        return ("1 = 1",)
+    return range_conditions(source.column, source.lower, source.upper, count)
+
+
+ReadsSplits = Callable[["SparkSession", Sequence[SourceFile], "StructType"], "DataFrame"]
 
 
 class SourceFrames:
@@ -121,10 +145,18 @@ class SourceFrames:
     """
 
     def __init__(
-        self, spark: SparkSession, stage: str, reading: SourceReading, secret: Callable[[str], str] = str
+        self,
+        spark: SparkSession,
+        stage: str,
+        reading: SourceReading,
+        secret: Callable[[str], str] = str,
+        read: ReadsSplits | None = None,
     ) -> None:
-        """:param secret: gives the value of a secret of the pipeline."""
-        self.spark, self.stage, self.reading, self._secret = spark, stage, reading, secret
+        """
+        :param secret: gives the value of a secret of the pipeline.
+        :param read: gives the rows of splits that the project's own code reads.
+        """
+        self.spark, self.stage, self.reading, self._secret, self._read = spark, stage, reading, secret, read
 
     def frame(self, partition: int) -> DataFrame:
         """The rows of one split.
@@ -135,7 +167,9 @@ class SourceFrames:
         split = self.reading.splits[partition]
         self.reading.refuse_spoiled(self.stage, split.files)
         if split.condition is not None:
-            return self._database(split)
+            return self._rows(split.condition)
+        if self._read is not None:
+            return self._read(self.spark, split.files, self._schema)
         self._refuse_other_columns()
         if not split.read:
             return self.spark.createDataFrame([], self._schema)
@@ -153,12 +187,19 @@ class SourceFrames:
             raise SourceUnusable(self.stage, "; ".join(wrong), "Have it written as declared, or declare what is there")
 
     def _files(self, files: Sequence[SourceFile]) -> DataFrame:
-        read = self._all_rows(files)
-        return read.where(self.reading.condition) if self.reading.condition else read
+        condition = self.reading.condition
+        if condition is None:
+            return self._all_rows(files)
+        # The condition may be about columns of ours, which are no content: a table that another pipeline publishes has
+        # its intervals in one.
+        return self._all_rows(files).where(condition).select(*map(quoted, self._schema.fieldNames()))
 
     def _all_rows(self, files: Sequence[SourceFile]) -> DataFrame:
         if self._source.kind is SourceKind.DELTA:
-            return self._table(files)
+            from stagehold.sources.table_rows import read_table_files
+
+            schema = self._table_schema if self.reading.condition else self._own_schema
+            return read_table_files(self.spark, schema, files, self.reading.deleted)
         if not self.reading.columns:
             return self._reader.schema(self._schema).load(_paths(files))
         return united(
@@ -175,17 +216,19 @@ class SourceFrames:
     def together(self, partitions: Sequence[int]) -> tuple[DataFrame, Column] | None:
         """The rows of many splits in one scan, and the column that tells a row's split by its file.
 
-        None unless each split is one plain file.
+        None unless each split is one plain file of a format that tells a row's file.
 
         :raises SourceError: as `frame` does
         """
         from pyspark.sql import functions as F
 
+        if self._source.kind in (SourceKind.SPARK, SourceKind.PYTHON):
+            return None
         taken = [(partition, file) for partition in partitions for file in self.reading.splits[partition].read]
         names = [file.path.rpartition("/")[2] for _, file in taken]
         of_files = (
             bool(taken)
-            and not any(file.partition for _, file in taken)
+            and not any(file.partition or self.reading.tells_less_than_the_table(file) for _, file in taken)
             and len({self._root(file) for _, file in taken}) == 1
         )
         if not of_files or not len(taken) == len({*names}) == len({partition for partition, _ in taken}):
@@ -205,7 +248,7 @@ class SourceFrames:
 
     @property
     def _reader(self) -> DataFrameReader:
-        return self.spark.read.format(self._source.kind.value).options(**_options(self._source))
+        return self.spark.read.format(self._source.spark_format).options(**_options(self._source), **self._secrets)
 
     @cached_property
     def _schema(self) -> StructType:
@@ -237,11 +280,12 @@ class SourceFrames:
     @cached_property
     def _file_schema(self) -> StructType:
         """Inferred from one file at most: inferring it per split would cost a Spark job each, and could differ."""
-        from pyspark.sql.types import StructType
 
         if self.reading.schema is not None:
-            fields = StructType.fromJson(json.loads(self.reading.schema)).fields
-            return StructType([field for field in fields if not is_reserved(field.name)])
+            from stagehold.sources.table_rows import plain
+
+            known: StructType = plain(self._own_schema)
+            return known
         if self._source.ddl is not None and self._source.ddl != INFER:
             return self.spark.createDataFrame([], self._source.ddl).schema
         if self.reading.mixed is not None:
@@ -252,6 +296,19 @@ class SourceFrames:
             )
         reader = self._reader.option("inferSchema", "true") if self._source.ddl == INFER else self._reader
         return reader.load(_paths([SourceFile(self.reading.sample, 0, "")])).schema
+
+    @cached_property
+    def _table_schema(self) -> StructType:
+        from pyspark.sql.types import StructType
+
+        return StructType.fromJson(json.loads(str(self.reading.schema)))
+
+    @property
+    def _own_schema(self) -> StructType:
+        """The table's columns without those that are ours."""
+        from pyspark.sql.types import StructType
+
+        return StructType([field for field in self._table_schema.fields if not is_reserved(field.name)])
 
     def _union(self, mixed: MixedColumns) -> StructType:
         """The columns of all files by name: each as Spark has it in the first file with it; as the footers say where it
@@ -271,36 +328,24 @@ class SourceFrames:
             [field if field.name.lower() in wider else known.get(field.name.lower(), field) for field in fields]
         )
 
-    def _table(self, files: Sequence[SourceFile]) -> DataFrame:
-        """Files of a Delta table; those of one table partition are read together and given its values."""
-        parts = groupby(sorted(files, key=_partition_key), key=lambda file: file.partition)
-        frames = [self._table_part(dict(values), list(group)) for values, group in parts]
-        return united(frames)
-
-    def _table_part(self, values: Mapping[str, str | None], files: Sequence[SourceFile]) -> DataFrame:
-        from pyspark.sql import functions as F
-        from pyspark.sql.types import StructType
-
-        stored = StructType([field for field in self._schema.fields if field.name not in values])
-        frame = self.spark.read.schema(stored).parquet(*_paths(files))
-        columns = {
-            field.name: F.lit(values[field.name]).cast(field.dataType)
-            for field in self._schema.fields
-            if field.name in values
-        }
-        return frame.withColumns(columns).select(*self._quoted_names) if columns else frame
+    def _rows(self, condition: str) -> DataFrame:
+        """Those of a source without files."""
+        if self._source.kind is SourceKind.JDBC:
+            return self._database(condition)
+        reader = self._reader if self._source.ddl is None else self._reader.schema(self._source.ddl)
+        return reader.load().where(condition)
 
     @property
-    def _quoted_names(self) -> list[str]:
-        return list(map(quoted, self._schema.fieldNames()))
+    def _secrets(self) -> dict[str, str]:
+        return {option: self._secret(name) for option, name in self._source.secret_options.items()}
 
-    def _database(self, split: Split) -> DataFrame:
+    def _database(self, condition: str) -> DataFrame:
         source = self._source
         table = source.table or f"({source.query}) stagehold_query"
         properties: dict[str, Any] = {**source.options, **self._credentials()}
         if source.driver:
             properties["driver"] = source.driver
-        return self.spark.read.jdbc(str(source.url), table, predicates=[str(split.condition)], properties=properties)
+        return self.spark.read.jdbc(str(source.url), table, predicates=[condition], properties=properties)
 
     def _credentials(self) -> dict[str, str]:
         variables = {"user": self._source.user_variable, "password": self._source.password_variable}
@@ -327,12 +372,10 @@ def _options(source: Source) -> dict[str, str]:
         # With a header, names are compared with the schema's; without this, columns would be taken by their place.
         header = {"header": str(source.header).lower(), "enforceSchema": str(not source.header).lower()}
         return {**options, **header, "sep": source.delimiter, "columnPruning": "false"}
-    return options if source.kind is SourceKind.JSON else {}
+    return options if source.kind is SourceKind.JSON else {**source.options}
 
 
 def _paths(files: Sequence[SourceFile]) -> list[str]:
-    return [SPECIAL.sub(r"\\\1", spark_uri(file.path)) for file in files]
+    from stagehold.sources.table_rows import spark_path  # a plan reads nothing
 
-
-def _partition_key(file: SourceFile) -> str:
-    return repr(file.partition)
+    return [spark_path(file.path) for file in files]

@@ -13,12 +13,12 @@ from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.spec.pipeline import InputForm, OutputForm, StageSettings
 from stagehold.spec.settings.airflow_settings import DagSettings, Schedule, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import CountOrAuto, Environment, Params, SpecPart, field_names, written_name
-from stagehold.spec.settings.output_settings import ColumnForm
+from stagehold.spec.settings.launch_settings import Resources
+from stagehold.spec.settings.output_settings import ColumnForm, StateForm
 from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, RunSettings, Speculation
 from stagehold.spec.settings.source import SourceForm
-from stagehold.spec.settings.state_form import StateForm
 from stagehold.spec.yaml import MAPPING, Document, FieldPath, Problem
 
 # Fields in which no variables are put in. A pipeline is looked for by its name in files of which nothing else is read.
@@ -204,6 +204,7 @@ OF_THE_PIPELINE: Mapping[str, type[SpecPart]] = {
     "airflow": DagSettings,
     "cancellation": CancellationSettings,
     "checkpoint": CheckpointSettings,
+    "resources": Resources,
     "restart": RestartSettings,
     "schedule": ScheduleForm,
     "speculation": Speculation,
@@ -212,6 +213,7 @@ OF_A_STAGE: Mapping[str, type[SpecPart]] = {
     "airflow": TaskSettings,
     "output": OutputForm,
     "reads": ReadsForm,
+    "resources": Resources,
     "source": SourceForm,
 }
 

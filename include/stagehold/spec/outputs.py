@@ -14,13 +14,14 @@ The type of an output that names none follows from the execution mode:
     pipelined_forced               pipelined  pipelined  pipelined
     batch                          pipelined  blocking   blocking
     batch_forced                   blocking   blocking   blocking
+    auto                           pipelined  pipelined  blocking
 
 A shuffle is an exchange by key, to one partition (gather) or to all (broadcast). If it flows, each partition of the
 reader needs all of the producer, so the reader is one wave. If several stages read a producer of which a shuffle flows,
 it is `pipelined_bounded`: computed once for all of them.
 
-What `pipelined_with_batch_fallback` lets flow has a stored form, too; the type stays what it is in that (see
-`plan.restart.after_failure`).
+What `pipelined_with_batch_fallback` and `auto` let flow has a stored form, too; the type stays what it is in that
+(see `plan.restart.after_failure` and `plan.waves.worth`).
 
 A branch that is joined again deadlocks when all of it flows: the join waits for one input before it reads the other, so
 the producer of both cannot go on, and the awaited input never ends. One blocking exchange in the branch cures it.
@@ -54,6 +55,7 @@ _CHOICES: Mapping[ExecutionMode, tuple[OutputType, OutputType, OutputType]] = {
     ExecutionMode.PIPELINED_FORCED: (_FLOWS, _FLOWS, _FLOWS),
     ExecutionMode.BATCH: (_FLOWS, _STAYS, _STAYS),
     ExecutionMode.BATCH_FORCED: (_STAYS, _STAYS, _STAYS),
+    ExecutionMode.AUTO: (_FLOWS, _FLOWS, _STAYS),
 }
 
 

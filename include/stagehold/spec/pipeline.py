@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -16,21 +16,22 @@ from stagehold.model.stage_state import StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import Columns, Count, Names, Options, Params, SpecPart, Switch
-from stagehold.spec.settings.keep_settings import KeepSettings
+from stagehold.spec.settings.launch_settings import Resources
 from stagehold.spec.settings.output_settings import (
     ColumnForm,
     CommitterKind,
     Evolution,
+    KeepSettings,
     OnCodeChange,
     OnForeignChange,
     OnWaiverEnd,
+    StateForm,
     TypeReason,
 )
 from stagehold.spec.settings.reads import Reads, ReadsForm, StageReads
 from stagehold.spec.settings.restart import FailureDeclaration
 from stagehold.spec.settings.run_settings import Determinism, DeterminismPolicy, Effects, RunSettings
 from stagehold.spec.settings.source import Source
-from stagehold.spec.settings.state_form import StateForm
 
 
 class Exchange(StrEnum):
@@ -98,6 +99,11 @@ class OutputForm(SpecPart):
     """Name of the published table, as `schema.table`; for `blocking_persistent` only.
     Example: `type: blocking_persistent, table: marts.totals`"""
 
+    catalog: str | None = None
+    """Name under which the catalog of Spark's server is to know the published table, as `schema.table` or
+    `catalog.schema.table`, so that its readers find it there. For `blocking_persistent` only.
+    Example: `type: blocking_persistent, table: marts.totals, catalog: sales.totals`"""
+
     committer: CommitterKind = CommitterKind.STAGED
     """Who makes the commits: `staged`, delta-rs of files that Spark wrote; `delta_spark`, Spark, which writes the rows
     once more. Example: `committer: delta_spark`"""
@@ -134,10 +140,27 @@ class Fallback:
     epoch: int
 
 
+@dataclass(frozen=True)
+class Worth:
+    """Whether an output is worth storing: the seconds that it takes to compute it again, and to store it; None as long
+    as that is not on record.
+    """
+
+    stored: bool
+    again: float | None = None
+    storing: float | None = None
+
+    def __str__(self) -> str:
+        if self.again is None or self.storing is None:
+            return "what it costs is not on record"
+        return f"{self.again:.1f} s to compute again, {self.storing:.1f} s to store"
+
+
 class Output(OutputForm):
     """``falls_back`` says that its type was chosen by a mode which has it stored after certain failures, ``fallback``
-    that there was one in the interval. It is then in its stored form, and still of its type: see
-    `plan.restart.after_failure`. ``why`` says why it has its type.
+    that there was one in the interval, ``worth`` whether `execution_mode: auto` has it stored in the interval. It is
+    then in its stored form, and still of its type: see `plan.restart.after_failure` and `plan.waves.worth`. ``why``
+    says why it has its type.
     """
 
     model_config = ConfigDict(validate_by_name=True)  # as manifests have it
@@ -145,11 +168,17 @@ class Output(OutputForm):
     why: TypeReason = TypeReason.DECLARED
     falls_back: bool = False
     fallback: Fallback | None = None
+    worth: Worth | None = None
 
     @property
     def stored(self) -> bool:
         """Whether its readers read it from a table now."""
-        return self.type.stored or self.fallback is not None
+        return self.type.stored or self.in_stored_form
+
+    @property
+    def in_stored_form(self) -> bool:
+        """Whether it is stored in this interval though its type says otherwise."""
+        return self.fallback is not None or (self.worth is not None and self.worth.stored)
 
     @property
     def may_have_table(self) -> bool:
@@ -254,6 +283,10 @@ class StageSettings(KeepSettings):
     readers if it is not stored.
     Example: `spark: {"spark.sql.ansi.enabled": false}`"""
 
+    resources: Resources = Resources()
+    """What the application is given that computes the stage, over what the pipeline says; one for all stages that run
+    together. For `launcher: submit`. Example: `resources: {executor_memory: 8g}`"""
+
     max_parallel_tasks: Count = 1
     """Over how many Airflow tasks the partitions of its region are dealt. Example: `max_parallel_tasks: 4`"""
 
@@ -301,6 +334,12 @@ class Stage(StageSettings):
     def ids(self) -> tuple[str, ...]:
         """Every id under which something may be on record of it, the present one first."""
         return tuple(dict.fromkeys((self.id, self.uid or self.name, *self.was, self.name)))
+
+    @property
+    def entries(self) -> str:
+        """Where its code begins: its job and, a line below, the class that reads its source, if one does."""
+        reader = self.source.reader if self.source else None
+        return f"{self.job}\n{reader}" if reader else self.job
 
     @property
     def is_script(self) -> bool:
@@ -362,6 +401,10 @@ class Pipeline(RunSettings):
     def spark_of(self, stage: Stage) -> Mapping[str, str]:
         """The settings that Spark's session has while the function of the stage is called."""
         return {**self.spark, **stage.spark}
+
+    def resources_of(self, stages: Iterable[str]) -> Resources:
+        """What the application is given that computes these stages, which run together."""
+        return self.resources.under(self.stage(name).resources for name in stages)
 
     def is_result(self, stage: Stage) -> bool:
         """Whether it is there for more than stages of its own interval: for its users, or for the next interval, which

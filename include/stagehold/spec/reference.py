@@ -25,12 +25,13 @@ from stagehold.spec.form import PipelineForm, StageForm
 from stagehold.spec.pipeline import InputForm, OutputForm
 from stagehold.spec.settings.airflow_settings import DagSettings, NotifierDeclaration, ScheduleForm, TaskSettings
 from stagehold.spec.settings.fields import SpecPart, field_names, written_name
-from stagehold.spec.settings.output_settings import ColumnForm
+from stagehold.spec.settings.launch_settings import Resources
+from stagehold.spec.settings.output_settings import ColumnForm, StateForm
 from stagehold.spec.settings.reads import ReadsForm
 from stagehold.spec.settings.restart import FailureDeclaration, RestartSettings
 from stagehold.spec.settings.run_settings import CancellationSettings, CheckpointSettings, Speculation
-from stagehold.spec.settings.source import SourceForm, SplitSize
-from stagehold.spec.settings.state_form import StateForm
+from stagehold.spec.settings.source import SourceForm
+from stagehold.spec.settings.split_forms import AssignedSplits, SplitSize
 
 EXAMPLE = re.compile(r"\s*Example: `(?P<example>[^`]+)`$")
 BEGIN = """# Fields of a pipeline file
@@ -54,6 +55,7 @@ SECTIONS: Mapping[str, type[SpecPart]] = {
     "`airflow` of the pipeline": DagSettings,
     "`cancellation`": CancellationSettings,
     "`checkpoint`": CheckpointSettings,
+    "`resources` of the pipeline or a stage": Resources,
     "`restart`": RestartSettings,
     "`schedule`": ScheduleForm,
     "A rule of `failures`": FailureDeclaration,
@@ -69,6 +71,7 @@ SPECIAL: Mapping[object, str] = {
     bool: "`true` or `false`",
     timedelta: "duration",
     SplitSize: "`{bytes: SIZE}`",
+    AssignedSplits: "`{count: NUMBER, assignment: static}` or `dynamic`",
     Any: "list of rules",
     object: "mapping or list of mappings",
 }

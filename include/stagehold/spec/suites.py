@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from stagehold.code.project import found_once
+
 ENDINGS = (".yaml", ".json")
 OF_PROJECT = "expectations"  # where a project folder of Great Expectations has its suites
 
@@ -18,6 +20,10 @@ def suite_files(suites: Path, project: Path) -> Mapping[str, Path]:
     """What a gate can be called, and the file that it means: `NAME` for one of ``suites``, `FOLDER/NAME` for a suite of
     a project folder of Great Expectations in ``project``.
     """
+    return found_once(("suites", str(suites), str(project)), lambda: _suite_files(suites, project))
+
+
+def _suite_files(suites: Path, project: Path) -> Mapping[str, Path]:
     own = {file.stem: file for ending in ENDINGS for file in sorted(suites.glob(f"*{ending}"))}
     roots = sorted(project.glob(f"*/{OF_PROJECT}"))
     found = ((root, file) for root in roots for file in sorted(root.rglob("*.json")))

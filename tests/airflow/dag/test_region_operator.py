@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from tests.ledger.samples import attempt, run
 
 from stagehold.errors.ledger_errors import LedgerUnavailable
 from stagehold.errors.request_errors import UnknownCheckpoint, UnknownName
 from stagehold.errors.run_errors import InputsNeverCame, ProcessTerminated
 from stagehold.errors.spark_errors import SparkUnavailable
 from stagehold.errors.stage_errors import StageFailed
+from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import Share
+from stagehold.model.records import FailureClass
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
+from stagehold.plan.restart.left_out_hosts import HOST
 from stagehold.run.planning.task import RegionOutcome
 from stagehold.settings import load_settings
 from stagehold.spec.settings.restart import RestartSettings
@@ -142,6 +149,29 @@ def test_a_task_knows_whether_airflow_holds_back_what_goes_on_with_the_run_befor
     for region, own in (("daily_orders", {}), ("customer_totals", {"depends_on_past": True})):
         noting(task_id=region, pipeline=pipeline, region=region, **own).execute(given)
     assert [task.waits for task in runner.ran] == [waits, False]
+
+
+def test_a_task_on_a_host_that_is_left_out_is_given_back_and_takes_no_try(operator, runner, lines):
+    """To wherever the executor starts it next; on this host it works again when the time is over."""
+    from airflow.sdk.exceptions import AirflowRescheduleException
+
+    here, elsewhere = {HOST: platform.node()}, {HOST: "another"}
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.runs.start(run("left out"))
+        for number, labels in enumerate((here, here, elsewhere, here), 1):
+            made = replace(attempt(number, run_id="left out"), labels=labels)
+            ledger.attempts.create(made, *UNTIL_RUNNING)
+            failure = Failure("no space", FailureClass.ENVIRONMENT, "disk_full") if labels is here else None
+            event = AttemptEvent.FAIL if failure else AttemptEvent.REPORTED_FINISHED
+            ledger.attempts.apply(made.attempt_id, event, failure=failure)
+        operator.log.warning = lambda line, *parts: lines.append(line % parts)
+        with pytest.raises(AirflowRescheduleException):
+            operator.pre_execute(context())
+        assert "3 attempts in a row failed there, the last by rule disk_full" in lines[0]
+        good = replace(attempt(5, run_id="left out"), labels=here)
+        ledger.attempts.create(good, *UNTIL_RUNNING)
+        ledger.attempts.apply(good.attempt_id, AttemptEvent.REPORTED_FINISHED)
+    operator.pre_execute(context())
 
 
 def test_two_restores_that_exclude_each_other_are_left_aside_and_it_is_said_so(operator, runner, lines):

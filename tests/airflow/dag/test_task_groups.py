@@ -98,6 +98,26 @@ def test_a_whole_pipeline_is_a_group_of_its_name(synced_airflow, project):
     assert [task.task_id for task in dag.tasks] == ["orders.first", "orders.second", "orders.third"]
 
 
+def test_shares_that_follow_each_other_are_a_mapped_group_within_the_group(synced_airflow, project):
+    chained = PIPELINE.format(name="orders").replace("{first: gather}", "{first: forward}, max_parallel_tasks: 2")
+    (project / "include" / "pipelines" / "orders.yaml").write_text(chained)
+    bag = loaded(project)
+    assert bag.import_errors == {}
+    dag = bag.dags["mine"]
+    edges = {task.task_id: sorted(task.downstream_task_ids) for task in dag.tasks}
+    assert edges == {
+        "ingest": ["early.first"],
+        "early.first": ["early.second"],
+        "early.second": ["late.third", "tell"],
+        "tell": ["late.third"],
+        "late.third": [],
+    }
+    assert [*dag.task_group.children["early"].children] == ["early.first-to-second"]
+    second = dag.get_task("early.second")
+    assert second.get_closest_mapped_task_group().group_id == "early.first-to-second"
+    assert (second.shares, dag.get_task("late.third").shares) == (["0-1", "2-3"], [])
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

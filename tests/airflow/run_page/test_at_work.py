@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from playwright.sync_api import expect
 from tests.airflow.made_runs import begin_attempt, end_dag_run
 from tests.airflow.run_page.test_lease_routes import PULSE
+from tests.ledger.samples import attempt, run
 
+from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.records import FailureClass
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
+from stagehold.plan.restart.left_out_hosts import HOST
 from stagehold.settings import load_settings
 
 pytestmark = [pytest.mark.airflow, pytest.mark.browser]
@@ -28,6 +35,22 @@ def test_who_is_at_work_and_how_that_gets_on_is_shown_while_the_run_goes_on(page
     )
     end_dag_run(half_done.dag_id, half_done.run_id)
     expect(card).to_have_count(0, timeout=20_000)
+
+
+def test_a_host_that_gets_no_tasks_is_shown_with_the_reason_and_until_when(page, half_done):
+    begin_attempt(half_done, "orders_by_customer", 60)
+    with Ledger.open(load_settings().ledger_url) as ledger:
+        ledger.runs.start(run("hosts"))
+        for number, host in enumerate(("worker-7", "worker-7", "worker-8", "worker-7"), 1):
+            made = replace(attempt(number, run_id="hosts"), labels={HOST: host})
+            ledger.attempts.create(made, *UNTIL_RUNNING)
+            failure = Failure("no space", FailureClass.ENVIRONMENT, "disk_full") if host == "worker-7" else None
+            event = AttemptEvent.FAIL if failure else AttemptEvent.REPORTED_FINISHED
+            ledger.attempts.apply(made.attempt_id, event, failure=failure)
+    page.goto(f"/dags/{half_done.dag_id}/runs/{half_done.run_id}/plugin/stagehold")
+    told = page.get_by_test_id("left-out")
+    expect(told).to_contain_text("worker-7 gets no tasks before")
+    expect(told).to_contain_text("3 attempts in a row failed there, the last by rule disk_full")
 
 
 def test_a_run_is_suspended_and_cancelled_by_buttons_beside_resume(page, half_done):

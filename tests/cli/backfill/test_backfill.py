@@ -91,6 +91,7 @@ def test_as_json_it_is_the_document_of_the_web_api(command):
     ("words", "scheduled", "told"),
     [
         (["--local"], True, "allowed: given, or --token"),
+        (["--yes", "--parallel", "2"], True, "--parallel is '2'; allowed: with --local"),
         (["--yes"], False, "has no schedule, so Airflow cannot run a range of its intervals. Add --local"),
         (
             ["--local", "--token", "other"],
@@ -116,7 +117,7 @@ def test_nothing_to_run_is_no_failure_and_begins_nothing(command):
 
 
 def test_a_killed_one_has_said_its_id_before_anything_ran_and_is_listed_until_it_has_finished(command, monkeypatch):
-    def killed(request, settings, progress):
+    def killed(request, settings, progress, parallel):
         raise SystemExit(137)
 
     monkeypatch.setenv("STAGEHOLD_SPARK_REMOTE", "sc://localhost:1")

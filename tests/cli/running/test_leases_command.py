@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -15,8 +16,11 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
+from stagehold.ledger.attempts import Failure
 from stagehold.model.pulse import Memory, Pulse, Side
-from stagehold.model.states import UNTIL_RUNNING
+from stagehold.model.records import FailureClass
+from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
+from stagehold.plan.restart.left_out_hosts import HOST
 from stagehold.run.checkpoints.discarding import coordinator_lease
 from stagehold.run.planning.task import lease_of
 
@@ -96,7 +100,7 @@ def test_status_of_a_run_says_who_is_at_work_for_it(at_work):
 def test_where_nobody_is_at_work_that_is_said_with_what_to_look_at(ledger):
     ledger.runs.start(run())
     assert invoke("leases") == "Nobody has a lease now. `stagehold status` lists the newest runs.\n"
-    assert json.loads(invoke("leases", "--json")) == {"pipeline": None, "leases": []}
+    assert json.loads(invoke("leases", "--json")) == {"pipeline": None, "leases": [], "left_out": []}
     assert "At work now" not in invoke("status", "run-1")
 
 
@@ -117,3 +121,18 @@ def test_leases_are_watched_until_somebody_interrupts(at_work):
         watching.send_signal(signal.SIGINT)
         watching.wait(10)
     assert len(shown) == 4, "two leases, twice"
+
+
+def test_a_host_that_gets_no_tasks_is_shown_with_the_reason_and_until_when(ledger):
+    for number, (host, failure) in enumerate([("bad", True), ("bad", True), ("good", False), ("bad", True)], 1):
+        made = replace(attempt(number), labels={HOST: host})
+        ledger.attempts.create(made, *UNTIL_RUNNING)
+        event = AttemptEvent.FAIL if failure else AttemptEvent.REPORTED_FINISHED
+        why = Failure("OSError: no space", FailureClass.ENVIRONMENT, "disk_full", {"team": "data"}) if failure else None
+        ledger.attempts.apply(made.attempt_id, event, failure=why)
+    shown = " ".join(invoke("leases").split())
+    assert "bad gets no tasks before" in shown
+    assert "3 attempts in a row failed there, the last by rule disk_full" in shown
+    (host,) = json.loads(invoke("leases", "--json"))["left_out"]
+    assert (host["host"], host["failures"], host["rule"]) == ("bad", 3, "disk_full")
+    assert ledger.attempts.of_run("run-1")[0].labels == {HOST: "bad", "team": "data"}

@@ -14,6 +14,7 @@ from tests.lake.checkpoints.samples import record, verdict
 
 from stagehold.lake.checkpoints.encoding import (
     PART_BEFORE_CUTS,
+    PART_BEFORE_SHAPES,
     VERDICT_BEFORE_SEVERITY,
     RecordedPartition,
     decode_table,
@@ -25,9 +26,26 @@ from stagehold.model.records import Severity
 ROWS = tuple(RecordedPartition("a", one, (verdict(one),)) for one in map(record, range(3)))
 
 
+def before_storing(table: pa.Table) -> pa.Table:
+    """When nobody knew what it took to store a partition."""
+    return table.drop_columns("storing")
+
+
 def before_counters(table: pa.Table) -> pa.Table:
     """When functions could count nothing."""
-    return table.drop_columns("counted")
+    return before_storing(table).drop_columns("counted")
+
+
+def before_shapes(table: pa.Table) -> pa.Table:
+    """When a part of what is kept did not say how it was declared."""
+    fields = table.schema.field("kept").type.value_type
+    fewer = pa.struct([fields.field(name) for name in PART_BEFORE_SHAPES])
+    kept = pa.field("kept", pa.list_(pa.field("element", fewer, nullable=False)), nullable=False)
+    said = [
+        [{name: one[name] for name in PART_BEFORE_SHAPES} for one in some] for some in table.column("kept").to_pylist()
+    ]
+    table, at = before_storing(table), table.schema.get_field_index("kept")
+    return table.set_column(at, kept, pa.array(said, kept.type))
 
 
 def before_waivers(table: pa.Table) -> pa.Table:
@@ -64,7 +82,9 @@ def written(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-@pytest.mark.parametrize("earlier", [before_counters, before_waivers, before_gates, before_cuts])
+@pytest.mark.parametrize(
+    "earlier", [before_storing, before_counters, before_shapes, before_waivers, before_gates, before_cuts]
+)
 def test_a_part_of_an_earlier_form_says_what_it_did(earlier):
     assert records_in(decode_table(written(earlier(decode_table(encode(ROWS)))))) == ROWS
 
@@ -73,7 +93,9 @@ def test_a_part_says_what_gates_said_and_what_was_counted():
     record, said = ROWS[0].record, ROWS[0].verdicts[0]
     judged = replace(
         ROWS[0],
-        record=replace(record, judged="suite 7", refused=("no nulls(a)", "unique(b)"), counted=(("bad", 3),)),
+        record=replace(
+            record, judged="suite 7", refused=("no nulls(a)", "unique(b)"), counted=(("bad", 3),), storing=0.5
+        ),
         verdicts=(replace(said, severity=Severity.INFO, configuration='{"type": "x"}', result="{}"),),
     )
     assert records_in(decode_table(encode([judged]))) == (judged,)

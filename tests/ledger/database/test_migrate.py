@@ -25,7 +25,12 @@ pytestmark = pytest.mark.slow
 VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
 
 
+def undo_0020(connection) -> None:
+    connection.execute(text("ALTER TABLE partitions DROP COLUMN storing"))
+
+
 def undo_0019(connection) -> None:
+    undo_0020(connection)
     connection.execute(text("ALTER TABLE acceptances DROP COLUMN part"))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stagehold.plan.split.task_graph import task_topology
+from stagehold.plan.split.regions import stage_regions
+from stagehold.plan.split.task_graph import share_chains, task_topology
 from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
 
 SIGNS = {"-": Exchange.FORWARD, "*": Exchange.KEYED, "+": Exchange.BROADCAST, "!": Exchange.GATHER}
@@ -73,3 +74,28 @@ def test_a_task_is_read_by(text, readers):
         for partition in group.partitions:
             found[partition] = " ".join(group.consumers)
     assert found == readers
+
+
+CHAINS = [
+    ("no shares, no chain", "a/4/1 b/4/1:-a", "a b"),
+    ("share i of a forward reader follows share i", "a/4/2 b/4/2:-a c/4/2:-b", "a-b-c"),
+    ("shares of another cut do not", "a/4/2 b/4/4:-a", "a b"),
+    ("a keyed reader waits for all, and begins another chain", "a/4/2 b/4/2:-a c/4/2:*b d/4/2:-c", "a-b c-d"),
+    ("of two exchanges between two regions the wider one counts", "a>/2/2 b/2/2:-a c/2/2:-b,+b", "a__b c"),
+    ("two readers of one share, and what reads both", "a/4/2 b/4/2:-a c/4/2:-a d/4/2:-b,-c", "a-b-c-d"),
+    ("what all of it reads stands outside", "x/1/1 a/4/2 b/4/2:-a,+x", "x a-b"),
+    ("a chain that would wait for itself ends before", "a/4/2 x/1/1:!a b/4/2:-a,+x", "a x b"),
+    ("so does one by way of another chain", "a/4/2 x/4/2:*a y/4/2:-x b/4/2:-a,*y c/4/2:-b", "a x-y b-c"),
+]
+
+
+@pytest.mark.parametrize(("text", "chains"), [row[1:] for row in CHAINS], ids=[row[0] for row in CHAINS])
+def test_regions_are_chained(text, chains):
+    declared = pipeline(text)
+    found = share_chains(declared, [region.name for region in stage_regions(declared)])
+    assert " ".join("-".join(region.name for region in chain) for chain in found) == chains
+
+
+def test_regions_that_are_left_out_are_in_no_chain():
+    found = share_chains(pipeline("a/4/2 b/4/2:-a c/4/2:-b"), ["b", "c"])
+    assert [[region.name for region in chain] for chain in found] == [["b", "c"]]

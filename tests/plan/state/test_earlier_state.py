@@ -25,14 +25,14 @@ from tests.plan.resume.situations import (
 from stagehold.model.keys.key_groups import index_of_group, range_of
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, DataFile, PartitionRecord, StatePart
-from stagehold.model.stage_state import StateKind, StateShape
+from stagehold.model.stage_state import StateColumn, StateKind, StateShape
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.decisions import Action
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.state.earlier_state import Cut, Earlier, Gap, earlier_of
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.state_form import StateForm
+from stagehold.spec.settings.output_settings import StateForm
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 KEYED = StateShape("seen", StateKind.KEYED, (), ("id",))
@@ -176,6 +176,19 @@ def test_what_was_kept_before_is_an_input(known, action, reason):
     assert decision.action is action
     assert reason in str(decision.reason)
     assert (getattr(decision, "gap", None) == Gap("monday")) is (action is Action.BLOCKED)
+
+
+def test_what_was_kept_in_other_shapes_counts_as_a_whole():
+    """Its author's function may make any row of it of any other, whichever partition that was kept by."""
+    shape = replace(KEYED, columns=(StateColumn("id", "bigint"),))
+    told = [replace(record, kept=(replace(record.kept[0], shape=shape.written),)) for record in all_of(4)]
+    other = [*told[:3], replace(told[3], kept=(replace(told[3].kept[0], fingerprint="other"),))]
+    for now, same in ((shape, True), (replace(shape, columns=(StateColumn("id", "string"),)), False)):
+        before, after = (
+            earlier_of("monday", records).beginning(now, [now], 0, Cut(4, MOST)) for records in (told, other)
+        )
+        assert (before == after) is same
+    assert not earlier_of("monday", all_of(4)).is_of_other([shape]), "what did not say how it was declared"
 
 
 def test_planning_many_partitions_takes_a_moment():

@@ -42,7 +42,7 @@ _FORKS = multiprocessing.get_context("forkserver")  # what has imported all that
 _FORKS.set_forkserver_preload([__name__])
 PIPELINE, INTERVAL, RUN = "paper", "2026-11-20", "r"
 LEFT, RIGHT = "left", "right"  # each a region of its own, with a source of its own
-PARTITIONS = 8  # four waves of two
+PARTITIONS = 12  # six waves of two
 JOBS = (
     "from stagehold import stage\n\n"
     + "".join(f"@stage\ndef {one}(ctx, source): ...\n\n" for one in (LEFT, RIGHT))

@@ -2,94 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import QUICK_JAVA, free_port
 from tests.run.busy import BusyJob, until
+from tests.run.standalone import Cluster, standalone_cluster
 from tests.run.workbench import Workbench, ended
 
 from stagehold.ledger.ledger import Ledger
-from stagehold.settings import Settings
-from stagehold.spark.server.configuration import SPARKS_OPTIONS, scala_version, spark_home
-from stagehold.spark.server.java import java_home
 from stagehold.spark.server.server import spark_server
 from stagehold.spark.session.server_check import server_facts
 
 pytestmark = pytest.mark.spark
 
-DAEMON = "org.apache.spark.deploy"
-WORKERS = 2
 STAGES = ("numbers", "by_colour", "summary")
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A master and its workers, each in a folder of its own."""
-
-    master: str
-    folder: Path
-    workers: tuple[subprocess.Popen[bytes], ...]
-
-    def lose_worker(self) -> None:
-        """Kill a worker with all that it has started, as the loss of its machine does."""
-        os.killpg(self.workers[-1].pid, signal.SIGKILL)
-        self.workers[-1].wait()
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder, port = tmp_path_factory.mktemp("standalone"), free_port()
-    url = f"spark://127.0.0.1:{port}"
-    with ExitStack() as started:
-        started.enter_context(daemon(folder, "master.Master", "--port", str(port)))
-        until(lambda: listens(port), 60)
-        given = ("--cores", "1", "--memory", "1g", "--port", "0", url)
-        workers = [
-            started.enter_context(daemon(folder, "worker.Worker", "--work-dir", str(folder / f"{number}"), *given))
-            for number in range(WORKERS)
-        ]
-        until(lambda: log_of(folder, "master.Master").count("Registering worker") == WORKERS, 60)
-        yield Cluster(url, folder, tuple(workers))
-
-
-@contextmanager
-def daemon(folder: Path, name: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    home = java_home(Settings())
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(spark_home()),
-        "JAVA_HOME": str(home),
-        "SPARK_SCALA_VERSION": scala_version(),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_NO_DAEMONIZE": "1",
-    }
-    command = [str(home / "bin" / "java"), "-cp", f"{spark_home()}/jars/*", "-Xmx256m", *SPARKS_OPTIONS]
-    command += [f"{DAEMON}.{name}", "--host", "127.0.0.1", "--webui-port", "0", *words]
-    with (folder / f"{name}.log").open("ab") as log:
-        process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log, start_new_session=True)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def log_of(folder: Path, name: str) -> str:
-    return (folder / f"{name}.log").read_text(errors="replace")
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    with standalone_cluster(tmp_path_factory.mktemp("standalone")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

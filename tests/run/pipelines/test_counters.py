@@ -183,7 +183,7 @@ def test_what_runs_again_counts_anew_and_what_does_not_counts_as_before_wherever
     assert done.code == 0, done.err
     assert counting.counted == counting.expected != before
     told = json.loads(counting.command("status", RUN, "--json").out)
-    assert {stage["stage"]: dict(stage["counted"]) for stage in told["stages"]} == counting.expected
+    assert {stage["stage"]: dict(stage["counters"]) for stage in told["stages"]} == counting.expected
     shown = counting.command("status", RUN).out
     assert "Counters" in shown
     assert "bad_rows" in shown

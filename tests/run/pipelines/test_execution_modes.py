@@ -87,9 +87,9 @@ def published(bench: Workbench) -> list[tuple[int, int, int]]:
     return sorted((row["colour"], row["total"], row["numbers"]) for row in rows)
 
 
-def in_tables(bench: Workbench) -> set[str]:
+def in_tables(bench: Workbench, interval: str = INTERVAL) -> set[str]:
     with Ledger.open(bench.settings.ledger_url) as ledger:
-        return set(ledger.partitions.newest_of("modes", INTERVAL))
+        return set(ledger.partitions.newest_of("modes", interval))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -169,6 +169,7 @@ def test_a_plan_says_what_a_kill_costs_before_the_run(bench):
             "to": "summary",
             "exchange": "gather",
             "type": "pipelined",
+            "stored": False,
             "why": "mode",
             "a_kill_costs": "all of summary, with all of shares",
         }
@@ -177,3 +178,32 @@ def test_a_plan_says_what_a_kill_costs_before_the_run(bench):
     assert "its branches meet again, and could wait for each other" in shown
     said = ended(bench.command("run", "modes", "--interval", INTERVAL)).err
     assert "a kill costs all of summary" in said
+
+
+def edge_of(bench: Workbench, interval: str, producer: str) -> dict[str, object]:
+    told = ended(bench.command("plan", "modes", "--interval", interval, "--json")).result["exchanges"]
+    (edge,) = (edge for edge in told if edge["from"] == producer)
+    return edge
+
+
+def test_auto_stores_what_it_does_not_know_and_then_what_is_worth_it(bench):
+    declare(bench, "auto")
+    days = ("2026-11-20", "2026-11-21")
+    assert edge_of(bench, days[0], "shares")["worth"] == {"stored": True, "again": None, "storing": None}
+    first = run(bench, "--interval", days[0])
+    assert first.code == 0, first.err
+    assert "stores shares: what it costs is not on record" in first.err
+    assert in_tables(bench, days[0]) == IN_TABLES["batch_forced"]
+    weighed = edge_of(bench, days[1], "shares")["worth"]
+    assert weighed["stored"] is False
+    assert weighed["again"] > 0 < weighed["storing"]
+    shown = ended(bench.command("plan", "modes", "--interval", days[1])).out
+    assert f"{weighed['again']:.1f} s to compute again, {weighed['storing']:.1f} s to store" in shown
+    bench.inject(Point.BEFORE_PUBLISH, "summary", 1, FaultAction.KILL)
+    assert killed(run(bench, "--interval", days[1], "--run-id", "r2"))
+    assert edge_of(bench, days[1], "shares")["worth"] == weighed
+    second = run(bench, "--interval", days[1], "--run-id", "r2")
+    assert second.code == 0, second.err
+    assert "computes along shares: " in second.err
+    assert in_tables(bench, days[1]) == IN_TABLES["pipelined"]
+    assert published(bench) == sorted([*bench.expected(), *bench.expected()])

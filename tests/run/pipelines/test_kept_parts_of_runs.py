@@ -88,6 +88,48 @@ def test_a_run_keeps_what_other_code_and_parameters_made_and_later_runs_go_by_th
     assert kept.call("plan", "small", "--interval", "2026-11-21")["run"] == 2 * FILES
 
 
+def test_a_backfill_keeps_what_changed_of_each_of_its_dates_and_a_plan_of_it_records_nothing(kept):
+    assert kept.call("run", "small", "--interval", "2026-11-21")["computed"] == 2 * FILES
+    kept.declare(times=3)
+    range_, words = ("--from", "2026-11-20", "--to", "2026-11-22"), ("--keep", "code", "--reason", "as good")
+
+    def planned(*more: str) -> list[int]:
+        dates = kept.call("backfill", "small", *range_, *more, "--dry-run")["intervals"]
+        return [sum(cell["runs"] for cell in date["cells"]) for date in dates]
+
+    assert planned() == [FILES, FILES, 2 * FILES]
+    assert planned(*words) == [0, 0, 2 * FILES]
+    assert kept.planned() == FILES
+    assert "--reason" in kept.call("backfill", "small", *range_, *words[:2], "--local", "--yes", code=1)
+    ended = kept.call("backfill", "small", *range_, *words, "--local", "--yes")
+    assert [(date["interval"], date["outcome"]["computed"]) for date in ended["intervals"]] == [
+        ("2026-11-22", 2 * FILES)
+    ]
+    assert kept.planned() == 0
+    said = kept.call("accept", "--list", "--pipeline", "small")["acceptances"]
+    assert sorted((word["interval"], word["stage"], word["part"], word["reason"]) for word in said) == [
+        (day, "doubled", "code", "as good") for day in ("2026-11-20", "2026-11-21")
+    ]
+    refused = kept.call("backfill", "small", "--resume", ended["backfill"], *words, code=1)
+    assert "with --from; what --resume goes on with is kept already" in refused
+
+
+def test_a_resume_keeps_what_changed_since_its_run_failed(kept):
+    kept.made.write_suite("type: expect_column_values_to_be_between, column: number, max_value: 100")
+    other = ("--run-id", "night", "--interval", "2026-11-21")
+    kept.declare(times=2, gate="own")
+    kept.call("run", "small", *other, code=1)  # of two partitions
+    kept.declare(times=3, gate="own")
+    words = ("--keep", "doubled=code", "--reason", "only a name changed")
+    kept.made.write_suite("type: expect_column_values_to_be_between, column: number, max_value: 1000")
+    assert kept.call("resume", "night", "--dry-run")["run"] == FILES
+    assert kept.call("resume", "night", *words, "--dry-run")["run"] == 2
+    assert kept.call("resume", "night", "--dry-run")["run"] == FILES
+    assert kept.call("resume", "night", *words)["computed"] == 2
+    (word,) = kept.call("accept", "--list", "--pipeline", "small")["acceptances"]
+    assert (word["stage"], word["interval"], word["reason"]) == ("doubled", "2026-11-21", words[-1])
+
+
 def test_a_source_that_changed_is_kept_for_the_interval_and_what_changes_after_that_is_not(kept):
     kept.made.write_source(1, 7)
     words = ("--keep", "sources", "--reason", "a test wrote there")

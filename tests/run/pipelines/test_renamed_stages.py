@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import duckdb
 import pytest
-from tests.run.small_project import FILES, SmallProject, values_of
+from tests.run.small_project import FILES, ROWS, SmallProject, values_of
 
 from stagehold.errors import InvalidSpec, RecordsUnderName
+from stagehold.lake.checkpoints.manifest import CheckpointedRun
+from stagehold.lake.checkpoints.stored_checkpoints import StoredCheckpoints
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.planning.current_plan import current_plan
 from stagehold.run.planning.planning import RunRequest
+from stagehold.run.planning.restoring import new_restore_of_snapshot
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.run_settings import MatchPolicy
 
 pytestmark = pytest.mark.spark
 
@@ -157,6 +162,24 @@ def test_a_renamed_stage_goes_on_with_its_source_and_its_state(project):
     assert {name: len(found) for name, found in project.records(renamed, DAYS[1]).items()} == before
     states = [part for record in records["sums"] for part in record.kept]
     assert states, "its state goes on"
+
+
+def test_stages_that_say_nothing_go_on_from_a_checkpoint_by_their_places_if_the_pipeline_says_so(project):
+    """With what was computed; then their source behind what it had taken, and their state with what it had."""
+    names = {name: {"name": f"{name}_now"} for name in ("numbers", "doubled", "halved", "sums")}
+    renamed = made(project, **names).model_copy(update={"match": MatchPolicy.STRUCTURE})
+    taken = CheckpointedRun("of_names", DAYS[0], f"of_names-{DAYS[0]}")
+    manifest = StoredCheckpoints(project.settings.lake_uri, taken).address(1)
+    restore = new_restore_of_snapshot("by place", manifest, allow_non_restored=False)
+    done = run_locally(RunRequest(renamed, "by place", DAYS[0], {}, restore), project.settings, print)
+    assert (done.reused, done.computed) == (4 + 4 + 2, 0)
+    project.write_source(FILES, 5)
+    records = project.run(renamed, "the next", DAYS[1])
+    values = [value for record in records["numbers_now"] for value in values_of(record, "number")]
+    assert sorted(values) == list(range(FILES * 5, FILES * 5 + 5))
+    kept = [f"{each.table}/{file.path}" for each in records["sums_now"] for part in each.kept for file in part.files]
+    ((times,),) = duckdb.sql(f"SELECT sum(times)::BIGINT FROM read_parquet({kept})").fetchall()
+    assert times == FILES * ROWS + 5
 
 
 @pytest.mark.parametrize(

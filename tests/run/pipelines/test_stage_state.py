@@ -187,7 +187,7 @@ def test_a_restore_into_other_partitions_deals_rows_and_state_by_key(project):
             RunRequest(wider, "again", DAY.format(2), {}, restore), ledger, project.settings
         ).plan
     assert {str(decision.reason) for decision in plan.of("totals")} == {
-        "rows of the 4 restored partitions, dealt anew by their keys"
+        "rows of the 4 restored partitions, dealt anew by their keys, and what its lists keep"
     }
     records = project.run(wider, "again", DAY.format(2), restore)
     assert given(records) == expected(project, 1, 2)

@@ -49,7 +49,7 @@ def test_the_second_waits_for_the_first_and_reuses_all_that_it_makes(bench, two_
     busy.let_go()
     winner, loser = ended(first), ended(second)
     assert winner.result["computed"] + loser.result["computed"] == 13
-    assert "numbers waits for cli/r1 (process " in loser.err
+    assert "numbers waits for cli/r1/numbers (process " in loser.err
     for run_id in ("r1", "r2"):
         assert states(bench, run_id) == (RunState.FINISHED, {AttemptState.FINISHED})
     assert bench.published() == bench.expected()

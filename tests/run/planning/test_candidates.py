@@ -15,7 +15,7 @@ from stagehold.errors import NoSnapshot
 from stagehold.model.records import PartitionRecord
 from stagehold.run.checkpoints.savepoint_creation import create_savepoint
 from stagehold.run.planning.candidates import Candidates
-from stagehold.run.upkeep.scrubbing import SnapshotComparison
+from stagehold.run.upkeep.scrubbing import ScrubPlace, SnapshotComparison
 from stagehold.spec.settings.run_settings import VerifyPolicy
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,8 @@ def compared(nights: Nights, verify: VerifyPolicy, reader: Reader) -> tuple[str,
     found = Candidates(PIPELINE, DAY, f"new.{DAY}", nights.settings.lake_uri, nights.ledger)
     pipeline = nights.pipeline.model_copy(update={"verify": verify})
     with ExitStack() as opened:
-        address, passed_over = found.latest(SnapshotComparison(pipeline, reader.open, opened).damaged)
+        place = ScrubPlace(nights.ledger, nights.settings, print, reader.open)
+        address, passed_over = found.latest(SnapshotComparison(pipeline, place, opened).damaged)
     return "/".join(address.split("/")[-2:]), [f"{source}: {why}" for source, why in passed_over]
 
 

@@ -5,9 +5,14 @@ a race whose every order a test can choose.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Killed(BaseException):
@@ -24,6 +29,7 @@ class Stepper:
     def __init__(self, work: Callable[[], object]) -> None:
         self.at, self.ended = "its beginning", False
         self.error: BaseException | None = None
+        self.done: object = None
         self._work, self._killed = work, False
         self._turn = _Turn(self._run)
         self._turn.stepper = self
@@ -64,7 +70,7 @@ class Stepper:
     def _run(self) -> None:
         try:
             if not self._killed:
-                self._work()
+                self.done = self._work()
         except (Exception, Killed) as error:  # noqa: BLE001 - the test looks at it
             self.error = error
         self.ended = True
@@ -95,3 +101,15 @@ def indivisible(name: str) -> Iterator[None]:
         if stepper is not None:
             turn.stepper = stepper
     pause(f"after {name}")
+
+
+class InTurn(Executor):
+    """Does at once what could be done beside the work, which so has its steps."""
+
+    def submit(self, work: Callable[P, T], /, *args: P.args, **more: P.kwargs) -> Future[T]:
+        done = Future[T]()
+        try:
+            done.set_result(work(*args, **more))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+            done.set_exception(error)
+        return done

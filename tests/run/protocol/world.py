@@ -22,7 +22,7 @@ from tests.lake.table_log import TableLog
 from tests.ledger.blank import lay_blank_ledger
 from tests.run.protocol.judge import Judge
 from tests.run.protocol.paper_spark import Amounts, PaperCommitter, PaperEngine, Pauses
-from tests.run.protocol.stepper import Stepper, indivisible, pause
+from tests.run.protocol.stepper import InTurn, Stepper, indivisible, pause
 
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.database.engine import Database
@@ -88,6 +88,7 @@ class World:
             faults=Pauses(self.settings.home_path, INTERVAL),
             committer=PaperCommitter(),
             sleep=lambda seconds: pause("waiting"),
+            beside=InTurn,
         )
 
     def table(self, stage: str) -> str:
@@ -117,13 +118,17 @@ class World:
                 self.ledger.waivers.record(words)
                 self.engine.session.waived.update((one.partition, one.fingerprint) for one in words)
 
-    def begin(self, stage: str, cut: int = 1, part: int = 0) -> Stepper:
-        """Begin an attempt of one of the shares that the stage is cut into; it stands before its first step."""
+    def begin(self, stage: str, cut: int = 1, part: int = 0, *, asks: bool = False) -> Stepper:
+        """Begin an attempt of one of the shares that the stage is cut into; it stands before its first step.
+
+        :param asks: whether it takes splits of all shares first.
+        """
         pipeline = self.pipelines[cut]
         (own,) = (region for region in stage_regions(pipeline) if region.name == stage)
         shares = region_shares(pipeline, own)
         share = shares[part % len(shares)]
-        task = RegionTask(RunRequest(pipeline, RUN, INTERVAL, {}), own, f"cli/{RUN}/{share}", "cli", share=share)
+        owner = f"cli/{RUN}/{share}"
+        task = RegionTask(RunRequest(pipeline, RUN, INTERVAL, {}), own, owner, "cli", share=share, asks=asks)
         self.attempts.append(Stepper(lambda: work_on(task, self.workplace)))
         return self.attempts[-1]
 

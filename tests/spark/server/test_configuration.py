@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from stagehold.errors import InvalidSetting
 from stagehold.settings import Settings
 from stagehold.spark.server.configuration import server_configuration, server_fingerprint, write_configuration
 from stagehold.spark.server.java import jar_folder, jar_paths, pinned_jars
-from stagehold.spark.server.server_record import read_state
+from stagehold.spark.server.server_record import read_state, server_log
 
 
 @pytest.fixture
@@ -64,6 +65,27 @@ def test_the_users_options_of_java_come_last_so_they_win(settings: Settings) -> 
     assert users.endswith(given.spark_java_options)
 
 
+def test_more_settings_of_spark_come_last_so_they_win(settings: Settings) -> None:
+    given = replace(settings, spark_conf='{"spark.memory.fraction": "0.7", "spark.driver.memory": "3g"}')
+    found = server_configuration(given)
+    assert (found["spark.memory.fraction"], found["spark.driver.memory"]) == ("0.7", "3g")
+    assert server_fingerprint(given) != server_fingerprint(settings)
+
+
+@pytest.mark.parametrize("given", ["{", "[1]", '{"spark.x": 1}', "spark.x=hush"])
+def test_settings_that_are_no_object_of_texts_are_refused_and_not_shown(settings: Settings, given: str) -> None:
+    with pytest.raises(InvalidSetting, match="STAGEHOLD_SPARK_CONF") as refused:
+        server_configuration(replace(settings, spark_conf=given))
+    assert "hush" not in str(refused.value)
+
+
+def test_a_server_may_have_a_folder_of_its_own(settings: Settings, tmp_path: Path) -> None:
+    given = replace(settings, spark_folder=str(tmp_path / "fast" / "disk"))
+    assert server_configuration(given)["spark.local.dir"] == str(tmp_path / "fast" / "disk" / "local")
+    assert server_log(given) == tmp_path / "fast" / "disk" / "spark.log"
+    assert server_log(settings) == tmp_path / "logs" / "spark.log"
+
+
 def test_everything_the_server_writes_is_under_home(settings: Settings) -> None:
     configuration = server_configuration(settings)
     for name in ("spark.local.dir", "spark.sql.warehouse.dir"):
@@ -85,11 +107,12 @@ def test_spark_is_told_of_the_object_store_that_everybody_else_finds_by_the_envi
     for name in ("AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     before = server_fingerprint(settings)
-    assert "s3a" not in "".join(server_configuration(settings))
+    assert "s3a.endpoint" not in "".join(server_configuration(settings))
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     found = {name: text for name, text in server_configuration(settings).items() if "s3a" in name}
     assert found == {
+        "spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled": "true",
         "spark.hadoop.fs.s3a.endpoint": "http://127.0.0.1:9000",
         "spark.hadoop.fs.s3a.endpoint.region": "eu-central-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",

@@ -8,7 +8,7 @@ import pytest
 
 from stagehold.errors import InvalidSpec
 from stagehold.plan.split.regions import stage_regions
-from stagehold.plan.split.shares import region_shares
+from stagehold.plan.split.shares import asks_for_splits, region_shares
 from stagehold.spec.loading.loader import build_pipeline
 from stagehold.spec.pipeline import Pipeline
 
@@ -107,3 +107,34 @@ def test_what_cannot_be_cut_alike_is_refused(tmp_path, stages, field, text):
         problem.field == field and text in f"{problem.given}; allowed: {problem.allowed}"
         for problem in refused.value.problems
     )
+
+
+ASKED = {"kind": "parquet", "path": "x", "splits": {"count": 8, "assignment": "dynamic"}}
+LISTED = {"kind": "parquet", "splits": {"files": [f"x/{part}.parquet" for part in range(8)], "assignment": "dynamic"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "asks"),
+    [(ASKED, True), (LISTED, True), (ASKED | {"splits": {"count": 8, "assignment": "static"}}, False)],
+)
+def test_tasks_ask_for_the_splits_of_a_source_whose_author_wants_that(tmp_path, source, asks):
+    pipeline = build(tmp_path, a={"source": source, "max_parallel_tasks": 2})
+    assert tasks(pipeline) == {"a": "0-3 4-7"}
+    assert [asks_for_splits(pipeline, region) for region in stage_regions(pipeline)] == [asks]
+    assert type(pipeline).model_validate(pipeline.model_dump(mode="json")) == pipeline
+
+
+def test_splits_that_no_task_could_ask_for_are_refused(tmp_path):
+    with pytest.raises(InvalidSpec) as refused:
+        build(tmp_path, a={"source": ASKED})
+    (problem,) = refused.value.problems
+    assert problem.field == "stages.a.source.splits"
+    assert "only with max_parallel_tasks: 2 or more" in problem.allowed
+
+
+def test_how_tasks_come_by_splits_is_in_no_key(tmp_path):
+    static = build(tmp_path, a={"source": ASKED | {"splits": 8}, "max_parallel_tasks": 2}).stage("a")
+    asked = build(tmp_path, a={"source": ASKED, "max_parallel_tasks": 2}).stage("a")
+    assert asked.source
+    assert asked.source.asked_for
+    assert asked.model_copy(update={"source": static.source}) == static

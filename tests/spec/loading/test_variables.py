@@ -37,7 +37,7 @@ REFUSED = [
     ),
     (
         f"{SOURCE} => {JDBC}, splits: 1, options: {{fetch: '${{SIZE}}'}}}}",
-        *(20, "stages.lineitem.source.options.fetch", "${SIZE}", "no variable; user_variable"),
+        *(20, "stages.lineitem.source.options.fetch", "${SIZE}", "${interval}, or ${interval.start:"),
     ),
     ("failover: full => airflow: {owner: '${OWNER}'}", 10, "airflow.owner", "${OWNER}", ELSEWHERE),
     ("schedule_mode: eager => run_timeout: '${T}'", 3, "run_timeout", "${T}", ELSEWHERE),

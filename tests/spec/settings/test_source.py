@@ -8,7 +8,8 @@ import pytest
 from tests.spec.samples import VALID, Project
 
 from stagehold.spec.pipeline import Pipeline
-from stagehold.spec.settings.source import OnChange, Reread, Source, SplitSize
+from stagehold.spec.settings.source import OnChange, Reread, Source, SourceKind
+from stagehold.spec.settings.split_forms import SplitSize
 
 PARQUET = '{kind: parquet, path: "${lake}/raw/lineitem/*.parquet", splits: 4}'
 CSV = (
@@ -17,6 +18,18 @@ CSV = (
 )
 JDBC = "{kind: jdbc, url: 'jdbc:derby:db', table: t, column: id, lower: 0, upper: 100, splits: 4}"
 QUERY = "{kind: jdbc, url: 'jdbc:postgresql://host/db', query: select 1 as a, splits: 1}"
+SHOP_API = """
+class Orders:
+    def splits(self, ctx): ...
+    def read(self, ctx, split): ...
+
+class Half:
+    def splits(self, ctx): ...
+    def read(self, split): ...
+"""
+XML = "{kind: spark, format: xml, options: {rowTag: order}, path: raw, splits: 2}"
+PYTHON = "{kind: python, reader: 'shop_api:Orders', schema: n bigint, splits: 2}"
+MONGO = "{kind: spark, format: mongodb, options: {database: shop}, splits: 1}"
 
 
 def written(source: str) -> str:
@@ -26,7 +39,9 @@ def written(source: str) -> str:
 
 @pytest.fixture
 def project(tmp_path) -> Project:
-    return Project(tmp_path)
+    made = Project(tmp_path)
+    (tmp_path / "shop_api.py").write_text(SHOP_API)
+    return made
 
 
 def declared(project: Project, source: str) -> Source:
@@ -78,6 +93,12 @@ def declared(project: Project, source: str) -> Source:
             {"splits": (("a < 1",), ("a >= 1",)), "reread": Reread.RUN},
         ),
         (QUERY, {"query": "select 1 as a"}),
+        (PYTHON, {"reader": "shop_api:Orders", "place": "shop_api:Orders", "dealt": True, "names_interval": True}),
+        ("{kind: orc, path: a, splits: 2, where: a = 1}", {"spark_format": "orc", "gives_rows": False}),
+        ("{kind: avro, path: a, splits: 2}", {"ddl": None}),
+        (XML, {"spark_format": "xml", "place": "raw", "gives_rows": False, "options": {"rowTag": "order"}}),
+        (MONGO, {"place": "mongodb database=shop", "gives_rows": True, "dealt": False}),
+        (MONGO.replace("splits: 1", "splits: [a < 1, a >= 1], reread: run"), {"splits": (("a < 1",), ("a >= 1",))}),
     ],
 )
 def test_a_source_is_read_as_declared(project, source, facts):
@@ -97,10 +118,35 @@ def added(source: str, text: str) -> str:
     return f"{source[:-1]}, {text}}}"
 
 
-SPLITS = "a whole number, 1 or more, {bytes: 128mb}, or a list with the files of each split"
+SPLITS = (
+    "a whole number, 1 or more, {bytes: 128mb}, or a list with the files of each split; or {count: 16, assignment: "
+)
 MISTAKES = [
-    (PARQUET.replace("parquet, path", "orc, path"), "kind", "'orc' | parquet, csv, json, delta, jdbc"),
-    ("{path: a, splits: 2}", "kind", "nothing | parquet, csv, json, delta, jdbc"),
+    (PARQUET.replace("parquet, path", "hudi, path"), "kind", f"'hudi' | {', '.join(SourceKind)}"),
+    ("{path: a, splits: 2}", "kind", f"nothing | {', '.join(SourceKind)}"),
+    ("{kind: orc, path: a, splits: 2, schema: a int}", "schema", "'schema' | with orc: path, splits"),
+    ("{kind: avro, path: a, splits: 2, schema: infer}", "schema", "'infer' | columns with their types, as in"),
+    (without(PYTHON, "reader"), "reader", "nothing | module:Class, such as jobs.shop_api:Orders"),
+    (without(PYTHON, "schema"), "schema", "nothing | columns with their types, as in 'id bigint, name string', which"),
+    (PYTHON.replace("splits: 2", "splits: [a, b]"), "splits", "a whole number, 1 or more, or {bytes: 128mb}"),
+    (PYTHON.replace("shop_api:Orders", "shop_apy:Orders"), "reader", "a class of a module that is installed or"),
+    (PYTHON.replace("Orders", "Order"), "reader", "'shop_api:Order' | a class of shop_api: "),
+    (PYTHON.replace("Orders", "Half"), "reader", "'shop_api:Half' | a class with `def read(self, ctx, split)`"),
+    (added(PYTHON, "incremental: true"), "incremental", "'incremental' | with python: reader, schema, splits"),
+    (added(XML, "where: a = 1"), "where", "'where' | with spark: path, splits"),
+    (added(XML, "reread: run"), "reread", "'run' | nothing beside a `path`"),
+    (XML.replace("format: xml", "schema: a int"), "format", "nothing | a format of Spark, such as xml"),
+    (XML.replace("xml,", "CSV,"), "format", "'CSV' | a format of Spark, such as xml or text; `kind: csv` reads it"),
+    (XML.replace("rowTag", "PathGlobFilter"), "options", "'PathGlobFilter' | options of Spark's reader that no field"),
+    (MONGO.replace("splits: 1", "splits: 4"), "splits", "4 | 1, or a list with the condition of each split"),
+    (added(MONGO, "freshness: {warn_after: 1h}"), "freshness", "nothing without a `path`, whose files it is about"),
+    (MONGO.replace("database", "api.accessKey"), "options.api.accessKey", "a secret | no secret in clear"),
+    (MONGO.replace("shop", "'mongodb://me:word@host'"), "options.database", "a secret | no secret in clear; `secret_"),
+    (
+        added(MONGO, "secret_options: {connection.uri: shop}"),
+        "secret_options.connection.uri",
+        "'shop' | one of `secrets` of the pipeline: none",
+    ),
     ("{kind: parquet, splits: 2}", "path", "nothing | a file, a folder or a glob"),
     ("{kind: delta, splits: 2}", "path", "nothing | a Delta table"),
     ("{kind: delta, path: a}", "splits", f"nothing | {SPLITS}"),
@@ -116,6 +162,12 @@ MISTAKES = [
         "splits",
         "a size | a whole number, 1 or more, or a list of conditions",
     ),
+    ("{kind: parquet, path: a, splits: {count: 8}}", "splits", f"a mapping | {SPLITS}"),
+    ("{kind: parquet, path: a, splits: {assignment: dynamic}}", "splits", f"a mapping | {SPLITS}"),
+    ("{kind: parquet, path: a, splits: {count: 8, assignment: greedy}}", "splits", f"a mapping | {SPLITS}"),
+    ("{kind: parquet, path: a, splits: {count: 0, assignment: dynamic}}", "splits", f"a mapping | {SPLITS}"),
+    ("{kind: parquet, path: a, splits: {count: [a], assignment: dynamic}}", "splits", f"a mapping | {SPLITS}"),
+    ("{kind: parquet, path: a, splits: {files: [a], assignment: static}}", "path", "'a' | nothing beside a list in"),
     ("{kind: parquet, splits: []}", "splits", f"[] | {SPLITS}"),
     ("{kind: parquet, splits: [[], [a]]}", "splits", f"[[], ['a']] | {SPLITS}"),
     ("{kind: parquet, splits: [[1]]}", "splits", f"[[1]] | {SPLITS}"),

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, Param, task_group
+from airflow.sdk.definitions._internal.contextmanager import TaskGroupContext
 
 from stagehold.airflow.context.restore_requests import ALLOW_NON_RESTORED, INTERVAL, RESTORE, RESTORE_FROM_STAGE
 from stagehold.airflow.context.task_retries import retry_arguments
@@ -25,6 +26,7 @@ from stagehold.gates.suite_files import suite_of
 from stagehold.model.keys.interval_key import ALLOWED, LONGEST, form_of_keys
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
+from stagehold.plan.split.task_graph import share_chains
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.settings import PROJECT, SPARK_POOL, Settings
 from stagehold.spec.loading.loader import load_each_pipeline
@@ -119,20 +121,55 @@ def region_tasks(
     :param wanted: the regions; all by default.
     :param before: tasks of regions that are there already.
     """
-    tasks = dict(before or {})
-    for region, options in _task_options(pipeline, slots).items():
-        if wanted is None or region.name in wanted:
-            facts = {
+    tasks, options = dict(before or {}), _task_options(pipeline, slots)
+    new = [region.name for region in options if wanted is None or region.name in wanted]
+    lone = tuple((region,) for region in options if region.name in new)
+    chains = lone if pipeline.schedule_mode is ScheduleMode.EAGER else share_chains(pipeline, new)
+    for chain in chains:
+        arguments = {
+            region.name: {
+                **options[region],
                 "depends_on_past": _goes_on(pipeline, region),
                 "doc_md": task_documentation(pipeline, region, Path(project)),
                 "project": place,
+                **task_arguments(pipeline, region, project),
             }
-            own = {**options, **facts, **task_arguments(pipeline, region, project)}
-            tasks[region.name] = region_task(pipeline, region, dag, own)
+            for region in chain
+        }
+        tasks |= _chain_tasks(pipeline, chain, dag, arguments)
     for upstream, downstream in _edges(pipeline):
-        new = upstream in tasks and downstream in tasks and {upstream, downstream} - (before or {}).keys()
-        if new:
+        if upstream in tasks and downstream in tasks and {upstream, downstream} - (before or {}).keys():
             tasks[upstream] >> tasks[downstream]
+    return tasks
+
+
+def _chain_tasks(
+    pipeline: Pipeline, chain: Sequence[Region], dag: DAG, arguments: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, RegionOperator | MappedOperator]:
+    """The tasks of regions that are read share by share: in a task group that is mapped over the shares, as there
+    Airflow starts a task's instance when the same instance of the one before it is done, and not all of them.
+    """
+    if len(chain) == 1:
+        (region,) = chain
+        return {region.name: region_task(pipeline, region, dag, arguments[region.name])}
+    outer = TaskGroupContext.get_current(dag) or dag.task_group
+    shares, tasks = [str(share) for share in region_shares(pipeline, chain[0])], dict[str, Any]()
+
+    def shared(share: str) -> None:  # noqa: ARG001 - each instance finds its share by its place
+        for region in chain:
+            tasks[region.name] = RegionOperator(
+                task_id=outer.child_id(region.name),  # type: ignore[no-untyped-call]
+                dag=dag,
+                pipeline=pipeline,
+                region=region.name,
+                shares=shares,
+                map_index_template=_map_index_template(region),
+                **arguments[region.name],
+            )
+
+    # Its name is no part of those of its tasks, and a hyphen is in the name of no region.
+    name = f"{chain[0].name}-to-{chain[-1].name}"
+    task_group(group_id=name, prefix_group_id=False, parent_group=outer, dag=dag)(shared).expand(share=shares)
     return tasks
 
 
@@ -147,8 +184,12 @@ def region_task(
     shares = [str(share) for share in region_shares(pipeline, region) if share is not None]
     if not shares:
         return RegionOperator(**arguments)
-    name = f"{region.name} [{{{{ share }}}}]"  # how Airflow's pages call one of its tasks
-    return RegionOperator.partial(**arguments, map_index_template=name).expand(share=shares)
+    return RegionOperator.partial(**arguments, map_index_template=_map_index_template(region)).expand(share=shares)
+
+
+def _map_index_template(region: Region) -> str:
+    """How Airflow's pages call one of its tasks."""
+    return f"{region.name} [{{{{ share }}}}]"
 
 
 def _goes_on(pipeline: Pipeline, region: Region) -> bool:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import platform
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, DagRunState
-from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTerminated
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowTaskTerminated
 
 from stagehold.airflow.context.asked_end import asked_end
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore
 from stagehold.airflow.context.run_names import interval_of, intervals_in, ledger_run_id
 from stagehold.airflow.context.secret_places import airflow_places
 from stagehold.airflow.context.settled_wish import wish_of_task
+from stagehold.airflow.context.spark_connection import with_master
 from stagehold.airflow.context.task_retries import retry_arguments
 from stagehold.airflow.telling.outlets import outlets_of
+from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import InvalidInterval, InvalidParameter, UnknownName
 from stagehold.errors.run_errors import ProcessTerminated
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.partition_set import Share
 from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.plan.split.shares import asks_for_splits
 from stagehold.secrets import masked
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.processes import die_with_parent
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
 BACKFILL_RUN, MANUAL_RUN, ASSET_RUN = "backfill", "manual", "asset_triggered"  # Airflow's names for types of runs
 TAG = "stagehold"  # of each DAG of ours
+GIVEN_BACK_FOR = timedelta(minutes=1)
 
 
 class TaskPhase(Enum):
@@ -62,32 +67,59 @@ class RegionOperator(BaseOperator):
     :param region: name of one of its regions; for a stage without pipelined outputs that is the stage's name.
     :param share: which of the region's partitions, as ``first-last``; all of them by default. A mapped task is mapped
         over this.
+    :param shares: those of all instances of a task in a mapped task group, by map index.
     :param project: its folder, if no variable of Airflow's processes names it.
     """
 
     # Not templates: fields named here are stored with the serialized DAG, which is how the web page finds the pipeline
     # of a task.
-    template_fields = ("pipeline_name", "region_name", "project")
+    template_fields = ("pipeline_name", "region_name", "project", "shares")
     ui_color = "#dcfce7"
 
     def __init__(
-        self, *, pipeline: Pipeline, region: str, share: str | None = None, project: str = "", **kwargs: Any
+        self,
+        *,
+        pipeline: Pipeline,
+        region: str,
+        share: str | None = None,
+        shares: Sequence[str] = (),
+        project: str = "",
+        **kwargs: Any,
     ) -> None:
         found = _region_named(pipeline, region)
         super().__init__(**{"outlets": outlets_of(pipeline, found), **retry_arguments(pipeline), **kwargs})
         self.pipeline_name = pipeline.name
         self.region_name = region
         self.project = project
+        self.shares = list(shares)
         self._pipeline = pipeline
         self._region = found
         self._share = None if share is None else Share.parse(share)
         self._phase, self._interrupt = TaskPhase.BEFORE_WORK, KeyboardInterrupt()
+
+    def pre_execute(self, context: Context) -> None:  # noqa: ARG002
+        """Give the task back, without using up a try, if this host is left out: Airflow starts it anew in a minute,
+        wherever its executor will then.
+        """
+        from stagehold.chronicle.chronicle import open_ledger
+        from stagehold.run.lease.held_leases import hosts_left_out
+
+        try:
+            with open_ledger(load_settings(project=self.project)) as ledger:
+                left_out = [host for host in hosts_left_out(ledger) if host.host == platform.node()]
+        except StageholdError:
+            return  # the work itself waits for that, or says it
+        for host in left_out:
+            self.log.warning("%s. The task is given back", host)
+            raise AirflowRescheduleException(datetime.now(UTC) + GIVEN_BACK_FOR)  # type: ignore[no-untyped-call]
 
     def execute(self, context: Context) -> dict[str, float]:
         # Imported here because DAG files import this module, and the runner reaches libraries that are slow to import.
         from stagehold.airflow.context.run_names import run_tab
         from stagehold.airflow.telling.failure_line import ending_in_one_line
 
+        if self.shares:
+            self._share = Share.parse(self.shares[context["ti"].map_index or 0])
         context["params"], remarks = self._wish(context)
         for remark in remarks:
             self.log.info("%s", remark)
@@ -108,10 +140,10 @@ class RegionOperator(BaseOperator):
         return {**asdict(outcome), "seconds": round(outcome.seconds, 3)}
 
     def runner(self) -> Callable[..., RegionOutcome]:
-        """The function that does the work: `run_region`."""
-        from stagehold.run.here.region import run_region
+        """The function that does the work: `run_region`, or what has a driver of its own do it."""
+        from stagehold.run.here.submission import region_runner
 
-        return run_region
+        return region_runner(self._pipeline)
 
     def waiter(self) -> Callable[..., Attempt]:
         """The function that lets a task of an eager pipeline wait for its inputs: `await_inputs`."""
@@ -156,7 +188,7 @@ class RegionOperator(BaseOperator):
         """The task as it is to run, with its settings. Tasks of an eager pipeline start before their inputs are there;
         the attempt that has waited for these is given as well.
         """
-        settings = load_settings(project=self.project)
+        settings = with_master(load_settings(project=self.project), self._pipeline)
         task = self._restored(task, asked, life)
         eager = self._pipeline.schedule_mode is ScheduleMode.EAGER
         return task, settings, self.waiter()(task, settings, self.log.info) if eager else None
@@ -198,16 +230,23 @@ class RegionOperator(BaseOperator):
         """The address of the manifest that the run begins with, which is verified as the pipeline's `verify`
         declares.
         """
+        from stagehold.lake.local_copies import LocalCopies
         from stagehold.run.planning.candidates import Candidates, manifest_named
         from stagehold.run.upkeep.scrubbing import SnapshotComparison, scrub_with_spark
 
         settings = load_settings(project=self.project)
         candidates = Candidates(
-            request.pipeline.name, request.interval, request.run_id, settings.lake_uri, ledger, request.pipeline.restore
+            request.pipeline.name,
+            request.interval,
+            request.run_id,
+            settings.lake_uri,
+            ledger,
+            request.pipeline.restore,
+            LocalCopies.putting_back(settings, self.log.info),
         )
         with ExitStack() as opened:
             place = scrub_with_spark(ledger, settings, self.log.info)
-            comparison = SnapshotComparison(self._pipeline, place.open_session, opened)
+            comparison = SnapshotComparison(self._pipeline, place, opened)
             return manifest_named(reference, candidates, self.log.info, comparison.damaged)
 
     def on_kill(self) -> None:
@@ -243,6 +282,7 @@ class RegionOperator(BaseOperator):
             launcher="airflow",
             logical_date=moment_of(interval, self._pipeline.schedule) or dag_run.logical_date,
             share=self._share,
+            asks=asks_for_splits(self._pipeline, self._region),
             again=is_retry(context["ti"], self.retries or 0),
             waits=self._waits(context),
             redact=redacted,
@@ -290,6 +330,13 @@ class RegionOperator(BaseOperator):
 def project_named(task: Any) -> str:
     """The project that a serialized task names, also a mapped one."""
     return str(task.partial_kwargs["project"] if task.is_mapped else task.project)
+
+
+def shares_named(task: Any) -> Sequence[str]:
+    """The shares of the instances of a serialized task that is mapped, or in a mapped group, by map index."""
+    if task.is_mapped:
+        return tuple(task.expand_input.value["share"])
+    return tuple(getattr(task, "shares", ()))  # which DAGs lack that 0.5 stored
 
 
 def pipeline_named(task: Any) -> str:

@@ -15,7 +15,7 @@ from stagehold.airflow.answering.response_model import ResponseModel
 from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.runs.dag_runs import dag_settings, declared_dag
 from stagehold.model.pulse import Pulse, Side
-from stagehold.run.lease.held_leases import HeldLease, LeaseKind, held_leases
+from stagehold.run.lease.held_leases import HeldLease, LeaseKind, held_leases, hosts_left_out
 
 router = APIRouter(prefix="/api/dags/{dag_id}")
 
@@ -70,10 +70,22 @@ class LeaseAnswer(ResponseModel):
     pulse: PulseAnswer | None
 
 
+class LeftOutAnswer(ResponseModel):
+    """A host that gets no tasks of any pipeline ``until`` then: so many attempts in a row failed there, the last by
+    ``rule``, and others succeeded elsewhere meanwhile.
+    """
+
+    host: str
+    failures: int
+    rule: str
+    until: datetime
+
+
 class LeasesAnswer(ResponseModel):
-    """Leases that are held, regions first."""
+    """Leases that are held, regions first, and the hosts that are ``left_out``."""
 
     leases: tuple[LeaseAnswer, ...]
+    left_out: tuple[LeftOutAnswer, ...]
 
 
 @router.get("/leases", dependencies=[MAY_SEE_RUN])
@@ -92,7 +104,8 @@ def show_leases_of_run(dag_id: str, run_id: str, session: SessionDep) -> LeasesA
 def _answer(dag_id: str, run_id: str | None, session: Session) -> LeasesAnswer:
     with answering():
         pipeline, ledger = declared_dag(dag_id, session).pipeline, server_ledger(dag_settings(dag_id, session))
-        return LeasesAnswer(leases=tuple(map(_lease, held_leases(ledger, pipeline, run_id))))
+        left_out = tuple(LeftOutAnswer(**vars(host)) for host in hosts_left_out(ledger))
+        return LeasesAnswer(leases=tuple(map(_lease, held_leases(ledger, pipeline, run_id))), left_out=left_out)
 
 
 def _lease(held: HeldLease) -> LeaseAnswer:

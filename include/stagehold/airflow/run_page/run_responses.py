@@ -77,10 +77,12 @@ class StageRow(ResponseModel):
     """One stage. ``stored`` is False for outputs that are computed along, which have no partitions to look at.
     ``partitions`` are all but the unneeded ones. There are ``cells`` or, for many partitions, a ``strip``. ``reads``
     says of each input whether it is stored or computed along, why, and what a kill costs. ``counters`` are those of its
-    author, added over the partitions that are on record.
+    author, added over the partitions that are on record. ``state`` is what the stage is in this run, folded from its
+    declared partitions as Flink folds a job vertex' tasks.
     """
 
     name: str
+    state: AttemptState
     region: str
     job: str
     gate: str | None
@@ -124,7 +126,7 @@ class AttemptLine(ResponseModel):
     state of an attempt that was ``lost`` is the last one on record.
 
     ``cause`` is the class of the failure and the rule that decided it; ``trace`` is the whole trace, if it was kept.
-    ``labels`` are what failure enrichers added, ``waves`` those whose partitions are still the newest.
+    ``labels`` are its host and what failure enrichers added, ``waves`` those whose partitions are still the newest.
     """
 
     region: str

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from stagehold.airflow.run_page.run_facts import RunFacts, at_work, failed
 from stagehold.airflow.run_page.run_responses import ActionGroup, Pace, PartitionCell, StageRow, StripPart
 from stagehold.airflow.runs.task_clearing import SUCCESS
 from stagehold.code.sql_job import shown_job
-from stagehold.model.records import Attempt, PartitionRecord
+from stagehold.model.records import Attempt, AttemptState, PartitionRecord
 from stagehold.model.standing import CellState, PartitionState, counted_in_all
 from stagehold.plan.resume.decisions import Action, Decision
 from stagehold.plan.resume.plan_summary import explain
 from stagehold.plan.resume.waiving import is_waived
 from stagehold.plan.split.exchange_forms import forms_into
+from stagehold.plan.split.partition_counts import with_counts
 from stagehold.plan.split.shares import share_of
+from stagehold.plan.split.stage_states import stage_states
 from stagehold.plan.waves.skew import skew_text, skewed
 from stagehold.run.attempt.restored_data import WAVE as WAVE_OF_PUTTING
 from stagehold.spec.pipeline import Stage
@@ -26,7 +28,16 @@ SHOWN_FIRST = ("failed", "upstream_failed", "running", "up_for_retry")
 
 def shown_stages(facts: RunFacts) -> Sequence[tuple[StageRow, tuple[PartitionCell, ...]]]:
     """A row for each stage, in the order of the pipeline, and all its cells; the row may have a strip only."""
-    return tuple(_shown(stage, facts) for stage in facts.dag_run.request.pipeline.stages)
+    states = _states(facts)
+    return tuple(_shown(stage, states[stage.id], facts) for stage in facts.dag_run.request.pipeline.stages)
+
+
+def _states(facts: RunFacts) -> Mapping[str, AttemptState]:
+    """Of as many partitions as the plan has, which knows what was decided for the interval."""
+    pipeline = facts.dag_run.request.pipeline
+    planned = {stage.id: len(facts.plan.of(stage.name)) or stage.partitions for stage in pipeline.stages}
+    counted = with_counts(pipeline, planned).pipeline
+    return stage_states(counted, facts.dag_run.request.run_id, facts.attempts, facts.recorded, facts.lost)
 
 
 def failing_first(rows: Sequence[StageRow]) -> tuple[StageRow, ...]:
@@ -36,12 +47,13 @@ def failing_first(rows: Sequence[StageRow]) -> tuple[StageRow, ...]:
     return tuple(sorted(rows, key=lambda row: not (row.counts.get(CellState.FAILED) or row.blocked)))
 
 
-def _shown(stage: Stage, facts: RunFacts) -> tuple[StageRow, tuple[PartitionCell, ...]]:
+def _shown(stage: Stage, state: AttemptState, facts: RunFacts) -> tuple[StageRow, tuple[PartitionCell, ...]]:
     region = next(region.name for region in facts.regions if stage.name in region.stages)
     cells = stage_cells(stage, region, facts)
     counts, many = Counter(cell.state for cell in cells), len(cells) > MOST_CELLS
     row = StageRow(
         name=stage.name,
+        state=state,
         region=region,
         job=shown_job(stage.job),
         gate=stage.gate,

@@ -17,9 +17,11 @@ from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.dag.region_operator import (
     TAG,
     RegionOperator,
+    pipeline_named,
     pipeline_params,
     project_named,
     run_interval,
+    shares_named,
 )
 from stagehold.airflow.runs.task_clearing import UNMAPPED, DagTask
 from stagehold.errors.request_errors import ForeignDag, UnknownName
@@ -195,11 +197,9 @@ def declared_region(task: Any) -> DeclaredRegion:
     """The region of a task. Airflow stores the operator's fields with the serialized DAG; for a mapped task, its
     arguments.
     """
-    if not task.is_mapped:
-        return DeclaredRegion(task.pipeline_name, task.region_name, project_named(task))
-    arguments = task.partial_kwargs
-    shares = tuple(map(Share.parse, task.expand_input.value["share"]))
-    return DeclaredRegion(arguments["pipeline"], arguments["region"], project_named(task), shares)
+    region = task.partial_kwargs["region"] if task.is_mapped else task.region_name
+    shares = tuple(map(Share.parse, shares_named(task)))
+    return DeclaredRegion(pipeline_named(task), region, project_named(task), shares)
 
 
 def _tasks(task_id: str, declared: DeclaredRegion | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:

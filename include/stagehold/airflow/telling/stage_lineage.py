@@ -49,7 +49,7 @@ def _inputs(stage: Stage, task: RegionTask, ledger: Ledger, settings: Settings) 
     """Tables and files; in place of an input that is not stored, what that input is made from."""
     if stage.source is not None:
         roots, path = SourceRoots(settings.production.lake_uri, settings.project), stage.source.path
-        yield roots.address(path) if path else stage.source.url or "", ()
+        yield roots.address(path) if path else stage.source.url or stage.source.place, ()
     for producer in (task.pipeline.stage(edge.stage) for edge in stage.inputs):
         if producer.output.stored:
             yield _address(producer, task, settings), _verdicts(producer, task, ledger)

@@ -14,7 +14,7 @@ import typer
 
 from stagehold.cli.backfill.backfill_execution import run_in_airflow
 from stagehold.cli.common.output import ShownTable, moment, print_document, print_table
-from stagehold.cli.common.request import AsJson, PipelineName, RestoreFrom
+from stagehold.cli.common.request import AsJson, Keep, PipelineName, Reason, RestoreFrom, keep_asked
 from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
 from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.settings import Settings, load_settings
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stagehold.plan.backfill.backfill_plan import BackfillPlan, IntervalPlan
     from stagehold.plan.backfill.cells import BackfillCell
     from stagehold.run.backfill.backfill_runs import KnownBackfill
+    from stagehold.run.planning.keep_wishes import KeepWishes
     from stagehold.settings import Settings
     from stagehold.spec.pipeline import Pipeline
 
@@ -49,7 +50,17 @@ OnlyWhat = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which cells would run, and why.")]
 MostActive = Annotated[int, typer.Option("--max-active", min=1, help="Runs at once, in Airflow.")]
-Local = Annotated[bool, typer.Option("--local", help="Without Airflow: one run after the other, in this process.")]
+Local = Annotated[bool, typer.Option("--local", help="Without Airflow: this command runs them.")]
+AtOnce = Annotated[
+    int | None,
+    typer.Option(
+        "--parallel",
+        min=1,
+        metavar="N",
+        help="With --local: attempts that go on side by side, of several intervals where none follows from another, "
+        "else of one. Default: the slots of Spark; 1 on a local server with two cores or fewer.",
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before it begins.")]
 Token = Annotated[
     str | None, typer.Option("--token", help="Of the plan that you were shown: begin only if exactly that would run.")
@@ -67,9 +78,12 @@ def backfill(
     stages: Stages = None,
     restore_from_stage: RestoreFrom = None,
     only: OnlyWhat = None,
+    keep: Keep = None,
+    reason: Reason = "",
     dry_run: DryRun = False,
     max_active: MostActive = 4,
     local: Local = False,
+    parallel: AtOnce = None,
     yes: Yes = False,
     token: Token = None,
     resume: GoOn = None,
@@ -82,21 +96,28 @@ def backfill(
     if begun:
         return show_backfills(declared.name, settings, as_json=as_json)
     if resume is not None:
-        return _go_on(resume, declared, settings, as_json=as_json)
+        if keep:
+            raise InvalidArgument("--keep", " ".join(keep), "with --from; what --resume goes on with is kept already")
+        return _go_on(resume, declared, settings, parallel, as_json=as_json)
     start = _required(first)
     choice = BackfillChoice(start, last or start, _named(stages or ()), only, restore_from_stage)
-    plan = _planned(choice, declared, settings)
+    wishes = keep_asked(keep, reason, declared)
+    plan = _planned(choice, declared, settings, wishes)
     with redirect_stdout(sys.stderr) if as_json and not dry_run else nullcontext():
         show_plan(plan, declared, as_json=as_json and dry_run)
     if dry_run:
         return None
     here = local or bool(settings.sandbox)
+    if parallel is not None and not here:
+        raise InvalidArgument("--parallel", str(parallel), "with --local or --resume; in Airflow --max-active says it")
     _refuse(plan, token, declared, here=here)
     if plan.is_done:
         return print_document({"backfill": None, "intervals": []}) if as_json else None
     agreed = token or _agreed_token(plan, yes=yes)
+    if wishes:
+        _keep(plan, wishes, declared, settings)
     if here:
-        return _run_here(choice, agreed, declared, settings, as_json=as_json)
+        return _run_here(choice, agreed, declared, settings, parallel, as_json=as_json)
     return run_in_airflow(plan, agreed, max_active, declared, settings, as_json=as_json)
 
 
@@ -133,12 +154,20 @@ def _named(stages: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for names in stages for name in names.split(",") if name.strip())
 
 
-def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings) -> BackfillPlan:
+def _planned(choice: BackfillChoice, pipeline: Pipeline, settings: Settings, keep: KeepWishes | None) -> BackfillPlan:
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_planning import plan_backfill
 
     with open_ledger(settings) as ledger, ledger.kept_open():
-        return plan_backfill(choice, pipeline, ledger, settings)
+        return plan_backfill(choice, pipeline, ledger, settings, keep=keep)
+
+
+def _keep(plan: BackfillPlan, wishes: KeepWishes, pipeline: Pipeline, settings: Settings) -> None:
+    from stagehold.cli.running.run import keep_on_record
+    from stagehold.run.backfill.backfill_planning import request_planned
+
+    planned = [interval.interval for interval in plan.intervals if interval.problem is None]
+    keep_on_record((request_planned(pipeline, key) for key in planned), wishes, settings)
 
 
 def _agreed_token(plan: BackfillPlan, *, yes: bool) -> str:
@@ -155,7 +184,15 @@ def _agreed_token(plan: BackfillPlan, *, yes: bool) -> str:
     return plan.token
 
 
-def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
+def _run_here(
+    choice: BackfillChoice,
+    token: str,
+    pipeline: Pipeline,
+    settings: Settings,
+    parallel: int | None,
+    *,
+    as_json: bool,
+) -> None:
     """Plans once more what was shown, since somebody may have looked at it for long."""
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.backfill.backfill_planning import plan_backfill
@@ -164,13 +201,13 @@ def _run_here(choice: BackfillChoice, token: str, pipeline: Pipeline, settings: 
     with open_ledger(settings) as ledger:
         plan = plan_backfill(choice, pipeline, ledger, settings)
         begun = begin_backfill(plan, token, getpass.getuser(), ledger)
-    _go_on(begun.backfill_id, pipeline, settings, as_json=as_json)
+    _go_on(begun.backfill_id, pipeline, settings, parallel, as_json=as_json)
 
 
-def _go_on(backfill_id: str, pipeline: Pipeline, settings: Settings, *, as_json: bool) -> None:
+def _go_on(backfill_id: str, pipeline: Pipeline, settings: Settings, parallel: int | None, *, as_json: bool) -> None:
     from stagehold.cli.backfill.backfill_execution import outcomes_table, run_here
 
-    outcomes = run_here(backfill_id, pipeline, settings)
+    outcomes = run_here(backfill_id, pipeline, settings, parallel)
     if as_json:
         print_document({"backfill": backfill_id, "intervals": [asdict(outcome) for outcome in outcomes]})
     else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from stagehold.cli.common.output import ShownTable, print_document, print_progress, print_table
-from stagehold.cli.running.run import CANCELLED
+from stagehold.cli.running.run import CANCELLED, attempts_at_a_time
 from stagehold.model.keys.interval_key import moment_of
 
 if TYPE_CHECKING:
@@ -115,11 +115,13 @@ def _date_cells(date: EndedDate) -> tuple[str, ...]:
     return date.interval, date.state, str(date.computed), str(date.reused), again
 
 
-def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequence[IntervalOutcome]:
+def run_here(
+    backfill_id: str, pipeline: Pipeline, settings: Settings, parallel: int | None
+) -> Sequence[IntervalOutcome]:
     """Progress goes to stderr. Ctrl-C and SIGTERM leave what is consumable, and the rest to `--resume`."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return run_begun(backfill_id, pipeline, settings, print_progress)
+        return run_begun(backfill_id, pipeline, settings, print_progress, parallel)
     except KeyboardInterrupt:
         again = _go_on(backfill_id, pipeline)
         text = f"Backfill {backfill_id} was interrupted. What is consumable is kept; `{again}` goes on from there."
@@ -128,26 +130,41 @@ def run_here(backfill_id: str, pipeline: Pipeline, settings: Settings) -> Sequen
 
 
 def run_begun(
-    backfill_id: str, pipeline: Pipeline, settings: Settings, progress: Callable[[str], None]
+    backfill_id: str,
+    pipeline: Pipeline,
+    settings: Settings,
+    progress: Callable[[str], None],
+    parallel: int | None = None,
 ) -> Sequence[IntervalOutcome]:
-    """Run what a backfill has left to do, in this process."""
+    """Run what a backfill has left to do.
+
+    :param parallel: how many attempts go on at a time; None for as many as there are slots.
+    """
     from stagehold.chronicle.chronicle import open_ledger
-    from stagehold.run.backfill.backfill_runs import run_intervals
+    from stagehold.run.backfill.backfill_runs import follow_each_other, run_intervals
+    from stagehold.run.backfill.intervals_at_once import run_intervals_at_once
     from stagehold.run.here.local_run import run_locally
     from stagehold.spark.server.server import spark_server
 
     outcomes: list[IntervalOutcome] = []
+    most = parallel or attempts_at_a_time(settings)
     with open_ledger(settings) as ledger:
         begun = ledger.backfills.get(pipeline.name, backfill_id)
-        count = len(begun.intervals)
-        progress(f"backfill {backfill_id} of {pipeline.name}: {count} to run, one after the other")
+        count, at_once = len(begun.intervals), most > 1 and not follow_each_other(pipeline)
+        how = f"{min(most, count)} at a time" if at_once else "one after the other"
+        progress(f"backfill {backfill_id} of {pipeline.name}: {count} to run, {how}")
         progress(f"`{_go_on(backfill_id, pipeline)}` goes on with it whenever it ends early")
         with spark_server(settings, f"backfill {backfill_id}"):
 
             def run(request: RunRequest) -> RegionOutcome:
-                return run_locally(request, settings, progress)
+                return run_locally(request, settings, progress, parallel=most)
 
-            for outcome in run_intervals(begun, pipeline, ledger, run):
+            ended = (
+                run_intervals_at_once(begun, pipeline, ledger, settings, progress, most)
+                if at_once
+                else run_intervals(begun, pipeline, ledger, run)
+            )
+            for outcome in ended:
                 outcomes.append(outcome)
                 progress(f"{outcome.interval}: {_result(outcome)} ({len(outcomes)} of {count})")
     return outcomes

@@ -133,11 +133,11 @@ def request_asked(
     return RunRequest(declared, run_id, interval, params, restore)
 
 
-def keep_asked(options: RunOptions, pipeline: Pipeline) -> KeepWishes | None:
+def keep_asked(texts: Sequence[str] | None, reason: str, pipeline: Pipeline) -> KeepWishes | None:
     """:raises InvalidArgument: it is no part of a key, or nobody says why"""
     from stagehold.run.planning.keep_wishes import KeepWishes
 
-    return KeepWishes.read(options.keep, pipeline, getpass.getuser(), options.reason) if options.keep else None
+    return KeepWishes.read(texts, pipeline, getpass.getuser(), reason) if texts else None
 
 
 def stage_asked(pipeline: Pipeline, name: str) -> Stage:
@@ -271,6 +271,7 @@ def manifest_asked(
     """The address of the manifest that is meant. A sandbox has production's, as that lake alone knows them."""
     from stagehold.checkpoints.restore_sources import LATEST, LATEST_OR_NONE
     from stagehold.chronicle.chronicle import open_ledger
+    from stagehold.lake.local_copies import LocalCopies
     from stagehold.run.planning.candidates import Candidates, manifest_named
     from stagehold.run.upkeep.scrubbing import SnapshotComparison, scrub_with_spark
     from stagehold.spec.settings.run_settings import VerifyPolicy
@@ -278,9 +279,10 @@ def manifest_asked(
     pipeline, interval = asked_for
     with open_ledger(settings) as ledger, ExitStack() as opened:
         place = scrub_with_spark(ledger, settings, print_progress)
-        comparison = SnapshotComparison(pipeline, place.open_session, opened)
+        comparison = SnapshotComparison(pipeline, place, opened)
         known = None if settings.sandbox else ledger
-        candidates = Candidates(pipeline.name, interval, run_id, settings.production.lake_uri, known, pipeline.restore)
+        put_back, lake = LocalCopies.putting_back(settings, print_progress), settings.production.lake_uri
+        candidates = Candidates(pipeline.name, interval, run_id, lake, known, pipeline.restore, put_back)
         damaged = comparison.damaged if begins else None
         address = manifest_named(str(options.restore), candidates, print_progress, damaged)
     if (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +24,7 @@ Watch = Annotated[bool, typer.Option("--watch", help="Show them again every two 
 
 
 def leases(pipeline: Pipeline = None, watch: Watch = False, as_json: AsJson = False) -> None:
-    """Show every lease that somebody has: of regions, and of who takes checkpoints.
+    """Show every lease that somebody has: of regions, and of who takes checkpoints; and hosts that get no tasks now.
 
     With the process that has it, since when, its last heartbeat and what that said of the work, and when it ends.
     """
@@ -44,13 +45,17 @@ def leases(pipeline: Pipeline = None, watch: Watch = False, as_json: AsJson = Fa
 
 
 def _show(pipeline: str | None, ledger: Ledger, *, as_json: bool) -> None:
-    from stagehold.run.lease.held_leases import held_leases
+    from stagehold.run.lease.held_leases import held_leases, hosts_left_out
 
-    found = held_leases(ledger, pipeline)
+    found, left_out = held_leases(ledger, pipeline), hosts_left_out(ledger)
     if as_json:
-        print_document({"pipeline": pipeline, "leases": [lease_document(held) for held in found]})
-    elif found:
+        leases = [lease_document(held) for held in found]
+        return print_document({"pipeline": pipeline, "leases": leases, "left_out": list(map(asdict, left_out))})
+    for host in left_out:
+        typer.echo(str(host))
+    if found:
         print_table("Leases (times in UTC)", COLUMNS, map(lease_cells, found))
     else:
         of = f" of {pipeline}" if pipeline else ""
         typer.echo(f"Nobody has a lease{of} now. `stagehold status` lists the newest runs.")
+    return None

@@ -80,7 +80,7 @@ def plan(
         if given is not None:
             raise InvalidArgument(option, given, "nothing without --all")
     request = request_asked(pipeline, run_id, options, settings)
-    show_plan(request, settings, keep=keep_asked(options, request.pipeline), as_json=as_json)
+    show_plan(request, settings, keep=keep_asked(options.keep, options.reason, request.pipeline), as_json=as_json)
 
 
 def show_plan(request: RunRequest, settings: Settings, *, keep: KeepWishes | None = None, as_json: bool) -> None:
@@ -120,7 +120,7 @@ def show_plan(request: RunRequest, settings: Settings, *, keep: KeepWishes | Non
             {
                 "target": settings.target or None,
                 "sources": sources,
-                "exchanges": _exchange_documents(request.pipeline),
+                "exchanges": _exchange_documents(situation.pipeline),
                 **told,
             },
         )
@@ -130,7 +130,7 @@ def show_plan(request: RunRequest, settings: Settings, *, keep: KeepWishes | Non
         if remark:
             typer.echo(remark)
         print_table("sources", SOURCES, ((stage, reads, since or "") for stage, reads, since in read))
-        _print_exchanges(request.pipeline)
+        _print_exchanges(situation.pipeline)
         if changed:
             print_table("columns of published tables that change", COLUMNS, map(column_cells, changed))
         tell_target(settings)
@@ -169,8 +169,10 @@ def _exchange_documents(pipeline: Pipeline) -> list[dict[str, Any]]:
             "to": form.reader,
             "exchange": form.exchange,
             "type": form.type,
+            "stored": form.stored,
             "why": form.why,
             "a_kill_costs": form.cost_of_kill,
+            **({"worth": asdict(worth)} if (worth := pipeline.stage(form.producer).output.worth) else {}),
         }
         for form in exchange_forms(pipeline)
     ]
@@ -267,8 +269,9 @@ class RestorePreview:
             dealt = sum(map(_is_dealt, decisions))
             cut = f"; it is cut into {stage_restore.partitions} now" if stage_restore.rescaled else ""
             anew = f", and {dealt} have their rows dealt anew by key" if dealt else ""
+            was = stage_restore.snapshot.shape.name
             yield (
-                stage_restore.stage,
+                stage_restore.stage if was == stage_restore.stage else f"{stage_restore.stage} (was {was})",
                 str(stage_restore.snapshot.parallelism),
                 f"{taken} of {len(decisions)}",
                 f"{runs} run{cut}{anew}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.common.output import print_document
-from stagehold.cli.common.request import AsJson, ShowTimings
+from stagehold.cli.common.request import AsJson, Keep, Reason, ShowTimings, keep_asked
 from stagehold.cli.running.run import Parallel
 from stagehold.model.records import Run, RunState
 from stagehold.run.equipment.timings import TIMINGS, Lap
@@ -32,19 +32,33 @@ Again = Annotated[
 def resume(
     run_id: RunId = None,
     again: Again = None,
+    keep: Keep = None,
+    reason: Reason = "",
     parallel: Parallel = None,
     dry_run: DryRun = False,
     timings: ShowTimings = False,
     as_json: AsJson = False,
 ) -> None:
     """Resume a run: reuse what is consumable, run the rest."""
+    from stagehold.cli.running.plan import show_plan
+    from stagehold.cli.running.run import keep_on_record, run_here
+
     TIMINGS.passed(Lap.START)
     settings = load_settings()
     run = run_to_resume(run_id, settings)
-    if run.launcher == "airflow":
-        _through_airflow(run, again or (), settings, dry_run=dry_run, as_json=as_json)
-    else:
-        _here(run, again or (), settings, parallel, dry_run=dry_run, as_json=as_json, timings=timings)
+    through_airflow = run.launcher == "airflow"
+    if through_airflow and not keep:
+        return _through_airflow(run, again or (), settings, dry_run=dry_run, as_json=as_json)
+    request = request_again(run, again or (), settings)
+    wishes = keep_asked(keep, reason, request.pipeline)
+    if dry_run:
+        return show_plan(request, settings, keep=wishes, as_json=as_json)
+    if wishes:
+        keep_on_record([request], wishes, settings)
+    if through_airflow:
+        return _through_airflow(run, again or (), settings, dry_run=False, as_json=as_json)
+    TIMINGS.passed(Lap.REQUEST)
+    return run_here(request, settings, parallel, as_json=as_json, timings=timings)
 
 
 def run_to_resume(run_id: str | None, settings: Settings, pipeline: str | None = None) -> Run:
@@ -84,27 +98,6 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
         return False
     began = (attempt for attempt in ledger.attempts.of_run(run.run_id) if attempt.began)
     return not any(ledger.leases.alive(lease_of(attempt)) for attempt in began)
-
-
-def _here(
-    run: Run,
-    again: Sequence[str],
-    settings: Settings,
-    parallel: int | None,
-    *,
-    dry_run: bool,
-    as_json: bool,
-    timings: bool,
-) -> None:
-    from stagehold.cli.running.plan import show_plan
-    from stagehold.cli.running.run import run_here
-
-    request = request_again(run, again, settings)
-    if dry_run:
-        show_plan(request, settings, as_json=as_json)
-    else:
-        TIMINGS.passed(Lap.REQUEST)
-        run_here(request, settings, parallel, as_json=as_json, timings=timings)
 
 
 def request_again(run: Run, again: Sequence[str], settings: Settings) -> RunRequest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -65,11 +65,11 @@ def run(
     settings = load_settings()
     name = run_id or f"{pipeline}/cli__{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"
     request = request_asked(pipeline, name, options, settings, begins=not dry_run)
-    keep = keep_asked(options, request.pipeline)
+    keep = keep_asked(options.keep, options.reason, request.pipeline)
     if dry_run:
         return show_plan(request, settings, keep=keep, as_json=as_json)
     if keep:
-        _keep(request, keep, settings)
+        keep_on_record([request], keep, settings)
     TIMINGS.passed(Lap.REQUEST)
     run_here(request, settings, parallel, as_json=as_json, timings=timings)
 
@@ -84,12 +84,12 @@ def attempts_at_a_time(settings: Settings) -> int:
     return settings.spark_slots or (settings.spark_cores if local else 1)
 
 
-def _keep(request: RunRequest, wishes: KeepWishes, settings: Settings) -> None:
+def keep_on_record(requests: Iterable[RunRequest], wishes: KeepWishes, settings: Settings) -> None:
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.planning.keep_wishes import record_kept
 
     with open_ledger(settings) as ledger:
-        words = record_kept(request, wishes, ledger, settings)
+        words = [word for request in requests for word in record_kept(request, wishes, ledger, settings)]
     kept = sorted({f"{word.part} of {word.stage}" for word in words})
     print_progress(f"kept, on record: {', '.join(kept)}" if kept else "--keep: nothing is there that it would keep")
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from pyarrow import Schema, Table  # type: ignore[import-untyped]
 
 PLAIN = ("partition", "run_id", "attempt_id", "epoch", "wave", "table", "version", "rows", "fingerprint", "compute_key")
-LATE = ("recorded_at", "reason", "seconds", "unexplained", "judged")
+LATE = ("recorded_at", "reason", "seconds", "unexplained", "judged", "storing")
 PART_BEFORE_CUTS = ("name", "files", "rows", "fingerprint")  # when nothing could be kept yet
-PART = (*PART_BEFORE_CUTS, "partitions", "max_parallelism", "began", "after")
+PART_BEFORE_SHAPES = (*PART_BEFORE_CUTS, "partitions", "max_parallelism", "began", "after")
+PART = (*PART_BEFORE_SHAPES, "shape")
 VERDICT_BEFORE_SEVERITY = ("attempt_id", "suite", "expectation", "passed", "observed", "recorded_at")
 VERDICT = (*VERDICT_BEFORE_SEVERITY, "severity", "configuration", "result")
 
@@ -101,9 +102,12 @@ def _completed(table: Table) -> Table:
     found = {*table.column_names}
     if table.schema.field("kept").type == _schema(kept=PART_BEFORE_CUTS).field("kept").type:
         table = replaced("kept", filled("kept", []))
+    if table.schema.field("kept").type == _schema(kept=PART_BEFORE_SHAPES).field("kept").type:
+        kept = [[{**part, "shape": ""} for part in parts] for parts in table.column("kept").to_pylist()]
+        table = replaced("kept", pa.array(kept, _schema().field("kept").type))
     if table.schema.field("verdicts").type == _schema(verdict=VERDICT_BEFORE_SEVERITY).field("verdicts").type:
         table = replaced("verdicts", _with_severities(table.column("verdicts")))
-    for name, value in (("judged", ""), ("refused", []), ("counted", [])):
+    for name, value in (("judged", ""), ("refused", []), ("counted", []), ("storing", None)):
         table = table if name in found else table.append_column(_schema().field(name), filled(name, value))
     return table
 
@@ -133,7 +137,7 @@ def records_in(table: Table) -> tuple[RecordedPartition, ...]:
         raise ValueError(str(error)) from error
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def _schema(kept: tuple[str, ...] = PART, verdict: tuple[str, ...] = VERDICT) -> Schema:
     import pyarrow as pa
 
@@ -157,8 +161,9 @@ def _schema(kept: tuple[str, ...] = PART, verdict: tuple[str, ...] = VERDICT) ->
         "judged": text,
         "refused": pa.list_(pa.field("element", text, nullable=False)),
         "counted": _list_of({"name": text, "count": whole}),
+        "storing": pa.float64(),
     }
-    optional = ("version", "reason", "seconds")
+    optional = ("version", "reason", "seconds", "storing")
     return pa.schema([pa.field(name, kind, nullable=name in optional) for name, kind in columns.items()])
 
 

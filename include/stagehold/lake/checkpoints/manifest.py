@@ -18,7 +18,7 @@ from stagehold.checkpoints.checkpoint import SnapshotKind
 from stagehold.checkpoints.stage_ids import StageShape
 from stagehold.errors import CheckpointCorrupt, CheckpointTooNew
 from stagehold.model.source_position import Position, read_position, write_position
-from stagehold.model.stage_state import StateColumn, StateKind, StateShape
+from stagehold.model.stage_state import StateShape
 
 FORMAT = "stagehold-checkpoint"
 VERSION = 1
@@ -175,7 +175,7 @@ def _stage(facts: Mapping[str, Any]) -> StageManifest:
         parallelism=int(facts["parallelism"]),
         max_parallelism=int(facts["max_parallelism"]),
         parts=_in_order(tuple(map(_part, facts["parts"]))),
-        states=tuple(map(_state, facts["states"])),
+        states=tuple(map(StateShape.of, facts["states"])),
         position=None if facts["position"] is None else read_position(facts["position"]),
     )
 
@@ -190,13 +190,3 @@ def _in_order(parts: tuple[PartReference, ...]) -> tuple[PartReference, ...]:
 def _part(facts: Mapping[str, Any]) -> PartReference:
     numbers = {name: int(facts[name]) for name in ("written_by", "bytes", "first", "partitions")}
     return PartReference(**numbers, sha256=bytes.fromhex(facts["sha256"]).hex())
-
-
-def _state(facts: Mapping[str, Any]) -> StateShape:
-    return StateShape(
-        name=str(facts["name"]),
-        kind=StateKind(facts["kind"]),
-        columns=tuple(StateColumn(str(column["name"]), str(column["type"])) for column in facts["columns"]),
-        key=tuple(map(str, facts["key"])),
-        hash_name=None if facts["hash_name"] is None else str(facts["hash_name"]),
-    )

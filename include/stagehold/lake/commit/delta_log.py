@@ -29,12 +29,14 @@ COMMIT_FILE = re.compile(r"_delta_log/(\d{20})\.json")
 class AddedFile:
     """A file that a commit added; ``partition`` are its values of the partition columns.
 
-    Without ``data_change`` its rows were in the table before, in other files.
+    Without ``data_change`` its rows were in the table before, in other files. If it ``deletes``, some of its rows do
+    not count.
     """
 
     file: DataFile
     partition: Mapping[str, str | None]
     data_change: bool
+    deletes: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,10 @@ def _added(facts: Mapping[str, Any]) -> AddedFile:
     """The file that an entry adds. Paths in the log are encoded as in a URL."""
     rows = json.loads(facts.get("stats") or "{}").get("numRecords", 0)
     return AddedFile(
-        DataFile(unquote(facts["path"]), facts["size"], rows), facts["partitionValues"], facts["dataChange"]
+        DataFile(unquote(facts["path"]), facts["size"], rows),
+        facts["partitionValues"],
+        facts["dataChange"],
+        deletes=bool(facts.get("deletionVector")),
     )
 
 

@@ -50,6 +50,12 @@ class DataFiles(TypeDecorator[tuple[DataFile, ...]]):
         return tuple(DataFile(**file) for file in value)
 
 
+def written_part(part: StatePart) -> dict[str, Any]:
+    """The part as it is written: without a shape, as earlier versions wrote it."""
+    facts = asdict(part)
+    return facts if part.shape else {name: value for name, value in facts.items() if name != "shape"}
+
+
 class StateParts(TypeDecorator[tuple[StatePart, ...]]):
     """What a partition keeps for later intervals as a JSON list of objects; NULL is nothing."""
 
@@ -57,7 +63,7 @@ class StateParts(TypeDecorator[tuple[StatePart, ...]]):
     cache_ok = True
 
     def process_bind_param(self, value: Sequence[StatePart] | None, dialect: Dialect) -> Any:  # noqa: ARG002
-        return [asdict(part) for part in value] if value else None
+        return [written_part(part) for part in value] if value else None
 
     def process_result_value(self, value: Any, dialect: Dialect) -> tuple[StatePart, ...]:  # noqa: ARG002
         return tuple(

@@ -27,7 +27,7 @@ from stagehold.model.pulse import Pulse
 from stagehold.model.records import AttemptState, FailureClass, RunState, Severity
 from stagehold.model.standing import PartitionState
 
-SCHEMA_VERSION = "0019"
+SCHEMA_VERSION = "0020"
 VERSION_TABLE = "ledger_version"
 
 metadata = MetaData(
@@ -152,6 +152,7 @@ partitions = _appended(
     Column("judged", String(250), nullable=False, server_default=""),
     Column("refused", Texts),
     Column("counted", Counts),
+    Column("storing", Float),
     Index(None, "pipeline", "interval", "stage", "partition", "id"),
     Index(None, "run_id"),
     comment=(
@@ -159,7 +160,8 @@ partitions = _appended(
         "rewritten; the row with the highest id counts. NULL: version, nothing was published (its gate refused "
         "or held it); reason, there is nothing to explain; seconds, its share of its wave's time was not measured (an "
         "adopted commit); kept, its stage keeps no state; refused, it meets every critical expectation; counted, its "
-        "function counts nothing, or it was recorded before schema 0018."
+        "function counts nothing, or it was recorded before schema 0018; storing, as seconds, or it was recorded "
+        "before schema 0020."
     ),
 )
 

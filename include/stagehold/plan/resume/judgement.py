@@ -234,16 +234,18 @@ def _judge_unstored(stage: Stage, situation: Situation) -> Opinion:
     problem = situation.of(stage.name).facts.code_problem
     if problem:
         return RunDecision, because(f"its code cannot be compared: {problem}")
-    return RunDecision, because("computed together with its reader; its output is not stored")
+    worth = f": {stage.output.worth}" if stage.output.worth else ""
+    return RunDecision, because(f"computed together with its reader; its output is not stored{worth}")
 
 
 def _why_first(stage: Stage) -> Reason:
-    fallback = stage.output.fallback
-    return because(
-        f"stored before its reader runs, since an attempt that computed both at once failed ({fallback.rule})"
-        if fallback
-        else "never computed for this interval"
-    )
+    fallback, worth = stage.output.fallback, stage.output.worth
+    if fallback:
+        why = f"an attempt that computed both at once failed ({fallback.rule})"
+        return because(f"stored before its reader runs, since {why}")
+    if worth:
+        return because(f"stored before its reader runs: {worth}")
+    return because("never computed for this interval")
 
 
 def _changes(stage: Stage, record: PartitionRecord, key: ComputeKey, situation: Situation) -> tuple[str, ...]:

@@ -205,10 +205,10 @@ def _undecided_change(stage: Stage, record: PartitionRecord | None, situation: S
 
 def _unless_gap(stage: Stage, situation: Situation, decision: Decision) -> Decision:
     """The decision, or a block if the state that the partition begins with is missing: nothing is computed before that
-    is there.
+    is there. What is dealt anew has gone on with it already.
     """
-    earlier = situation.of(stage.name).earlier
-    if earlier is None or earlier.gap is None or not decision.action.computes:
+    earlier, dealt = situation.of(stage.name).earlier, isinstance(decision, RunDecision) and decision.dealt
+    if earlier is None or earlier.gap is None or dealt or not decision.action.computes:
         return decision
     reason = because(f"goes on with what it keeps from one interval to the next, and {earlier.gap}")
     return BlockedDecision(stage.name, decision.partition, reason, None, decision.record, gap=earlier.gap)

@@ -18,7 +18,8 @@ from stagehold.spec.pipeline import Stage
 
 class RescaledStage:
     """A stage that is cut into another number of partitions, and all of whose inputs are read by key or whole: then
-    every row of a key is where its group was.
+    every row of a key is where its group was. What it keeps has parts of one whole in all partitions, so a stage that
+    keeps state is dealt wholly or not at all: of a list that is partly computed anew, elements would be lost or double.
     """
 
     def __init__(self, stage: Stage, situation: Situation, upstreams: Sequence[Upstream]) -> None:
@@ -29,16 +30,21 @@ class RescaledStage:
         rescaled = self._rescaled
         if rescaled is None:
             return decision
-        read = old_partitions_read(
-            decision.partition,
+        if not self._counting.issuperset(self._read(decision.partition, rescaled.partitions)):
+            return decision
+        lists = ", and what its lists keep" if any(shape.kind.is_list for shape in self.stage.states) else ""
+        reason = because(f"rows of the {rescaled.partitions} restored partitions, dealt anew by their keys{lists}")
+        return replace(decision.turned(RunDecision, reason), dealt=True)
+
+    def _read(self, partition: int, old_partitions: int) -> range:
+        if self.stage.states:
+            return range(old_partitions)
+        return old_partitions_read(
+            partition,
             partitions=self.stage.partitions,
-            old_partitions=rescaled.partitions,
+            old_partitions=old_partitions,
             max_parallelism=self.stage.max_parallelism,
         )
-        if not self._counting.issuperset(read):
-            return decision
-        reason = because(f"rows of the {rescaled.partitions} restored partitions, dealt anew by their keys")
-        return replace(decision.turned(RunDecision, reason), dealt=True)
 
     @property
     def _rescaled(self) -> Rescaled | None:

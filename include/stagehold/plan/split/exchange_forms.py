@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stagehold.plan.split.regions import is_divisible
-from stagehold.spec.pipeline import Exchange, OutputType, Pipeline, Stage
+from stagehold.spec.pipeline import Exchange, Output, OutputType, Pipeline, Stage
 from stagehold.spec.settings.output_settings import TypeReason
 
 _REASONS = {
@@ -29,7 +29,8 @@ _REASONS = {
 @dataclass(frozen=True)
 class ExchangeForm:
     """The form of one exchange. ``ends`` are the stored stages that are computed along with a producer that is not
-    stored; ``whole`` are those of them that are one wave, as each partition needs all of the producer.
+    stored; ``whole`` are those of them that are one wave, as each partition needs all of the producer. ``stored``
+    says that its reader reads a table now, and ``special`` why that is so, or not, in this interval.
     """
 
     producer: str
@@ -40,16 +41,19 @@ class ExchangeForm:
     mode: str
     ends: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
+    stored: bool = False
+    special: str = ""
 
     @property
     def form(self) -> str:
-        if self.type.stored:
+        if self.stored:
             return "stored"
         return "kept while the task runs" if self.type.bounded else "computed along"
 
     @property
     def reason(self) -> str:
-        return _REASONS[self.why].format(mode=self.mode)
+        why = _REASONS[self.why].format(mode=self.mode)
+        return f"{why}: {self.special}" if self.special else why
 
     def __str__(self) -> str:
         """All of it, for people who know the reader."""
@@ -57,7 +61,7 @@ class ExchangeForm:
 
     @property
     def cost_of_kill(self) -> str:
-        if self.type.stored:
+        if self.stored:
             return f"nothing of {self.producer} that is consumable"
         if self.whole:
             return f"all of {' and '.join(self.whole)}, with all of {self.producer}"
@@ -65,9 +69,7 @@ class ExchangeForm:
 
 
 def exchange_forms(pipeline: Pipeline) -> tuple[ExchangeForm, ...]:
-    """Every exchange, by reader. Of an interval whose outputs fell back to their stored form it says what it was
-    declared as.
-    """
+    """Every exchange, by reader, of a pipeline as it is declared, or in its form for an interval."""
     return tuple(form for reader in pipeline.stages for form in forms_into(reader, pipeline))
 
 
@@ -79,15 +81,23 @@ def forms_into(reader: Stage, pipeline: Pipeline) -> Iterator[ExchangeForm]:
 def _form(producer: Stage, reader: Stage, exchange: Exchange, pipeline: Pipeline) -> ExchangeForm:
     output, mode = producer.output, pipeline.execution_mode.value
     facts = (producer.name, reader.name, exchange, output.type, output.why, mode)
-    if output.type.stored:
-        return ExchangeForm(*facts)
+    if output.stored:
+        return ExchangeForm(*facts, stored=True, special=_special(output))
     ends = tuple(dict.fromkeys(end.name for end in _stored_from(reader, pipeline)))
-    return ExchangeForm(*facts, ends, tuple(end for end in ends if not is_divisible(pipeline.stage(end), pipeline)))
+    whole = tuple(end for end in ends if not is_divisible(pipeline.stage(end), pipeline))
+    return ExchangeForm(*facts, ends, whole, special=_special(output))
+
+
+def _special(output: Output) -> str:
+    """What the mode has found out for the interval."""
+    if output.fallback:
+        return f"an attempt that computed both at once failed ({output.fallback.rule})"
+    return str(output.worth or "")
 
 
 def _stored_from(stage: Stage, pipeline: Pipeline) -> Iterator[Stage]:
     """The stage if it is stored, else the stored ones that it flows into."""
-    if stage.output.type.stored:
+    if stage.output.stored:
         yield stage
     else:
         for reader in pipeline.readers(stage.name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -27,6 +27,34 @@ def region_shares(pipeline: Pipeline, region: Region) -> tuple[Share | None, ...
     stages = [pipeline.stage(name) for name in region.stages]
     tasks = max(stage.max_parallel_tasks for stage in stages)
     return shares(stages[0].partitions, tasks) if tasks > 1 else (None,)
+
+
+def asks_for_splits(pipeline: Pipeline, region: Region) -> bool:
+    """Whether the tasks of a region that is split take what nobody has, instead of each just its own share."""
+    sources = (pipeline.stage(name).source for name in region.stages)
+    asked = any(source is not None and source.asked_for for source in sources)
+    return asked and None not in region_shares(pipeline, region)
+
+
+def next_splits(
+    to_do: Collection[int], held: Collection[Share], own: Share, before: Collection[Share], tasks: int
+) -> Share | None:
+    """What a task takes next of the splits ``to_do``: neighbours that nobody holds, at most half of what each task
+    would get of the rest, so that the last ones are taken one by one. None if nothing is free.
+
+    It begins with what it had taken ``before``, as after a failure, and with its ``own`` share.
+    """
+    free = {split for split in to_do if not any(split in share for share in held)}
+    mine = {split for split in free if any(split in share for share in before)}
+    home = free & set(own.partitions)
+    among = mine or home or free
+    if not among:
+        return None
+    first = last = min(among)
+    most = max(1, len(free) // (2 * tasks))
+    while last + 1 in among and last + 1 - first < most:
+        last += 1
+    return Share(first, last)
 
 
 def part_name(region: Region, share: Share | None) -> str:

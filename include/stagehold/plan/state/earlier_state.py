@@ -94,11 +94,31 @@ class Earlier:
         """
         if self.gap:
             return digest(f"{shape.name}:{began(record, shape.name)}" for shape in shapes)
-        return digest(f"{shape.name}:{self.given(shape, partition, cut).identity}" for shape in shapes)
+        return digest(f"{shape.name}:{self.beginning(shape, shapes, partition, cut)}" for shape in shapes)
+
+    def beginning(self, shape: StateShape, shapes: Sequence[StateShape], partition: int, cut: Cut) -> str:
+        """Equal for equal content that the partition begins with; empty with a gap. What was kept in other shapes is
+        made into ``shapes`` by a function of the author's, which may make any row of any other.
+        """
+        if self.gap:
+            return ""
+        if self.is_of_other(shapes):
+            return digest((shape.name, *(kept.content for kept in self._by_name.values())))
+        return self.given(shape, partition, cut).identity
+
+    def is_of_other(self, shapes: Sequence[StateShape]) -> bool:
+        """Whether it was kept in other shapes than these, as far as that is known."""
+        kept = {name: kept.shape for name, kept in self._by_name.items()}
+        return any(kept.values()) and kept != {shape.name: shape.written for shape in shapes}
+
+    @property
+    def pieces(self) -> Mapping[str, tuple[Piece, ...]]:
+        """Everything that was kept, by name."""
+        return {name: kept.pieces for name, kept in self._by_name.items()}
 
     def changed_since(self, record: PartitionRecord, shapes: Sequence[StateShape], cut: Cut) -> bool:
         """Whether the record's partition began with other content."""
-        now = (self.given(shape, record.partition, cut).identity for shape in shapes)
+        now = (self.beginning(shape, shapes, record.partition, cut) for shape in shapes)
         return not self.gap and any(
             began(record, shape.name) != content for shape, content in zip(shapes, now, strict=True)
         )
@@ -124,14 +144,18 @@ class _Kept:
 
     def given(self, read: range, *, regrouped: bool = False, elements: range | None = None) -> Given:
         if len(read) == len(self.pieces):
-            return Given(self.pieces, self._content, regrouped, elements)
+            return Given(self.pieces, self.content, regrouped, elements)
         pieces = self.pieces[read.start : read.stop]
         return Given(pieces, _content_of(pieces), regrouped, elements)
 
     @cached_property
-    def _content(self) -> str:
+    def content(self) -> str:
         """The content. It is computed once, since each partition may be given all."""
         return _content_of(self.pieces)
+
+    @property
+    def shape(self) -> str:
+        return self.pieces[0].part.shape
 
 
 def _content_of(pieces: Sequence[Piece]) -> str:

@@ -22,6 +22,7 @@ from stagehold.plan.resume.decisions import Decision, ResumePlan, RunDecision
 from stagehold.plan.split.regions import region_parts
 from stagehold.plan.split.shares import all_finished
 from stagehold.run.attempt.region_work import Heal, RegionWork
+from stagehold.run.attempt.stage_news import StageNews
 from stagehold.run.delivery.wave import PublishRight
 from stagehold.run.equipment.storage_failures import naming_storage
 from stagehold.run.equipment.workplace import Workplace
@@ -33,6 +34,7 @@ from stagehold.run.planning.planning import IntervalView
 from stagehold.run.planning.restoring import check_restore, fulfil_restore
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.stopping import sigterms_told_apart
+from stagehold.run.upkeep.lost_files import put_lost_back
 from stagehold.settings import Settings
 from stagehold.spec.settings.run_settings import Failover
 
@@ -40,11 +42,12 @@ from stagehold.spec.settings.run_settings import Failover
 class LeasePublisher:
     """The lease gives the right to publish from the start, and the ledger gets every step of the attempt."""
 
-    def __init__(self, attempt: Attempt, heartbeat: Heartbeat, ledger: Ledger) -> None:
-        self._attempt, self._heartbeat, self._ledger = attempt, heartbeat, ledger
+    def __init__(self, attempt: Attempt, heartbeat: Heartbeat, ledger: Ledger, news: StageNews) -> None:
+        self._attempt, self._heartbeat, self._ledger, self._news = attempt, heartbeat, ledger, news
 
     def report(self, event: AttemptEvent) -> None:
         self._ledger.attempts.apply(self._attempt.attempt_id, event)
+        self._news.tell()
 
     def begin_stage(self, stage: str, prepare: Callable[[int], None]) -> None:  # noqa: ARG002
         prepare(self._attempt.epoch)
@@ -56,8 +59,8 @@ class LeasePublisher:
 class RegionAttempt:
     """An attempt; ``previous`` are attempts before it on the same partitions and interval, of this run or others."""
 
-    def __init__(self, work: RegionWork, previous: tuple[Attempt, ...]) -> None:
-        self.work, self.previous = work, previous
+    def __init__(self, work: RegionWork, previous: tuple[Attempt, ...], news: StageNews) -> None:
+        self.work, self.previous, self.news = work, previous, news
 
     @staticmethod
     def begin(
@@ -69,10 +72,11 @@ class RegionAttempt:
         previous = tuple(
             attempt for attempt in newest if attempt.epoch < epoch
         )  # a later attempt has taken the lease over since
+        news = StageNews(task, ledger)
         attempt = journal.begin_attempt(task, waiting, epoch, ledger)
         died = tuple(attempt for attempt in previous if attempt.state is not AttemptState.FINISHED)
-        publisher = LeasePublisher(attempt, heartbeat, ledger)
-        return RegionAttempt(RegionWork(task, attempt, died, heartbeat, publisher, workplace, heal), previous)
+        publisher = LeasePublisher(attempt, heartbeat, ledger, news)
+        return RegionAttempt(RegionWork(task, attempt, died, heartbeat, publisher, workplace, heal), previous, news)
 
     def run(self) -> RegionOutcome | None:
         """Do the work and record how it ended; None if the run starts anew meanwhile, so that everything has to be done
@@ -134,11 +138,14 @@ class RegionAttempt:
             place.progress(f"{task.region.name}: {verdict}")
             attach(error, verdict)
             raise
+        finally:
+            self.news.tell()
 
     def _settled(self, outcome: RegionOutcome) -> RegionOutcome | None:
         """The run, after the attempt has done its work."""
         task, attempt, place = self.work.task, self.work.attempt, self.work.workplace
         journal.succeed(task, attempt, place.ledger, str(outcome))
+        self.news.tell()
         if not counts(task, attempt, place.ledger):
             place.progress(f"{task.subject} begins again: the run failed meanwhile (failover: full)")
             return None
@@ -182,6 +189,7 @@ class RegionAttempt:
         if self.work.died or behind:
             self.work.tables.fence(Claim(attempt.epoch, attempt.attempt_id))
             self.work.tables.adopt(self.work.heartbeat.lease, None if behind else RECENT)
+        put_lost_back(task.request, place.ledger, place.settings, place.progress)
 
     @property
     def _ledger_is_behind(self) -> bool:

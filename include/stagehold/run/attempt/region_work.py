@@ -78,7 +78,8 @@ class RegionWork:
 
     @cached_property
     def _sources(self) -> Sources:
-        return self._unsettled_sources()
+        task, place = self.task, self.workplace
+        return IntervalView(task.request, place.ledger, place.settings, secret_places=task.secret_places).sources
 
     @property
     def _retraction(self) -> Retraction:
@@ -94,7 +95,7 @@ class RegionWork:
         self.publisher.report(AttemptEvent.REPORTED_INITIALIZING)
         plan = self._ready_plan()
         working = [name for name in self.tables.stages if self._to_do(name, plan)]
-        if working or self._verifies_all:
+        if working or self._verifies_all or self.tables.unregistered():
             with self._session(working, plan) as session:
                 for place, name in enumerate(working):
                     if place:
@@ -103,6 +104,8 @@ class RegionWork:
                     if decisions := self._to_do(name, now):
                         waves += self._runner(name, now, session).run(decisions)
                         self.tables.sweep(name, self.attempt)
+                for uri, entry in self.tables.unregistered():
+                    session.register(uri, entry)
         self._conclude(working, plan)
         return self._outcome(plan, waves, time.monotonic() - started)
 
@@ -180,14 +183,14 @@ class RegionWork:
     def _tell_form(self) -> None:
         """Tell which outputs are stored that were to be computed along, and why."""
         outputs = {name: self.task.pipeline.stage(name).output for name in self.task.region.stages}
+        for name, worth in ((name, output.worth) for name, output in outputs.items() if output.worth):
+            self.workplace.progress(f"{'stores' if worth.stored else 'computes along'} {name}: {worth}")
         stored = {name: output.fallback for name, output in outputs.items() if output.fallback}
-        if not stored:
-            return
-        (first,) = set(stored.values())
-        why = f"epoch {first.epoch}, which computed all of {self.task.region.name} at once, failed ({first.rule})"
-        text = f"stores {' and '.join(stored)} before what reads them runs, since {why}"
-        self.workplace.progress(f"{self.task.subject} {text}")
-        journal.tell(self.task, self.workplace.ledger, "fallback", text)
+        for first in set(stored.values()):
+            why = f"epoch {first.epoch}, which computed all of {self.task.region.name} at once, failed ({first.rule})"
+            text = f"stores {' and '.join(stored)} before what reads them runs, since {why}"
+            self.workplace.progress(f"{self.task.subject} {text}")
+            journal.tell(self.task, self.workplace.ledger, "fallback", text)
 
     def _outcome(self, plan: ResumePlan, waves: int, seconds: float) -> RegionOutcome:
         stored, takes = self.tables.stages, self.task.takes
@@ -254,9 +257,6 @@ class RegionWork:
         """
         return len(self.tables.stages) > 1 or self.task.pipeline.speculation is not None
 
-    def _unsettled_sources(self) -> Sources:
-        return IntervalView(self.task.request, self.workplace.ledger, self.workplace.settings).sources
-
     def _refuse_too_early(self) -> None:
         """Refuse an interval that comes too early, before anything is taken of a source, or computed, that a later
         region of the run could do nothing with.
@@ -271,9 +271,7 @@ class RegionWork:
             refuse_too_early(request.pipeline, view.plan_region(self.task.region.stages))
 
     def _settle_sources(self) -> None:
-        """What the region's sources give is settled before anything is planned,
-        so that all its partitions are cut from the same.
-        """
+        """Settle what the region's sources give, before anything is planned: all partitions are cut from the same."""
         listing = Listing.OF_RUN if self.task.only is None else Listing.OF_INTERVAL
         seen = self._sources.look(self.task.pipeline.stages) if self.task.only is None else {}
         for name, files_or_version in seen.items():
@@ -391,6 +389,7 @@ class RegionWork:
             tables=self.tables,
             waves_before=max(WAVE if begun else 0, self.tables.waves_of(name, self.attempt.attempt_id)),
             at_boundary=self.answers.at_boundary,
+            may_begin=self.answers.refuse_suspended,
             meter=self.heartbeat.meter,
         )
 

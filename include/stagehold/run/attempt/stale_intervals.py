@@ -34,7 +34,7 @@ def tell_later_intervals(task: RegionTask, stages: Sequence[str], workplace: Wor
 def _went_on_with_other(now: Earlier, following: Sequence[PartitionRecord], stage: Stage) -> bool:
     shapes = {shape.name: shape for shape in stage.states}
     return any(
-        part.began != now.given(shapes[part.name], record.partition, _cut(part)).identity
+        part.began != now.beginning(shapes[part.name], stage.states, record.partition, _cut(part))
         for record in following
         for part in record.kept
         if part.name in shapes and record.partition < part.partitions

@@ -21,6 +21,7 @@ from stagehold.plan.resume.plan_summary import Seconds, estimate, recorded_secon
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
 from stagehold.plan.split.regions import Region, stage_regions
+from stagehold.run.planning.keep_wishes import KeepWishes, keeping
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
@@ -80,13 +81,21 @@ def plan_backfill(
     ledger: Ledger,
     settings: Settings,
     progress: Progress | None = None,
+    keep: KeepWishes | None = None,
 ) -> BackfillPlan:
     """What it would run, with nothing changed by asking.
 
+    :param keep: what would be kept of each interval by a backfill that is asked for that.
     :raises StageholdError: it cannot be meant as it is written.
     """
     keys = chosen_intervals(choice, pipeline, ledger)
-    return _plan_of(keys, _Planning(_in_keys(choice, pipeline), keys, pipeline, ledger, settings), progress)
+    planning = _Planning(_in_keys(choice, pipeline), keys, pipeline, ledger, settings, keep=keep)
+    return _plan_of(keys, planning, progress)
+
+
+def request_planned(pipeline: Pipeline, key: str) -> RunRequest:
+    """A run of an interval that nobody has started."""
+    return RunRequest(pipeline, PLANNED, key, dict(pipeline.params))
 
 
 def chosen_intervals(choice: BackfillChoice, pipeline: Pipeline, ledger: Ledger) -> tuple[str, ...]:
@@ -200,7 +209,9 @@ class _Planning:
         ledger: Ledger,
         settings: Settings,
         code: Settings | None = None,
+        keep: KeepWishes | None = None,
     ) -> None:
+        self.keep = keep
         self.choice, self.pipeline, self.ledger, self.settings = choice, pipeline, ledger, settings
         self.refusal: str | None = None
         self._changing: dict[str, frozenset[str]] = {}  # stages that run, by interval
@@ -215,11 +226,13 @@ class _Planning:
             return IntervalPlan(key, WorkOrder(()), problem=str(error))
 
     def _planned(self, key: str) -> IntervalPlan:
-        request = RunRequest(self.pipeline, PLANNED, key, dict(self.pipeline.params))
+        request = request_planned(self.pipeline, key)
         refuse_lost_ledger(request, self.ledger, self.settings, is_known=self._ahead.are_known(key))
         view = IntervalView.of_run(request, self.ledger, self.settings, self._shared)
         going_on = self._going_on(view.situation)
         known = _without_gaps(view.situation, going_on)
+        if self.keep:
+            known, _ = keeping(known, self.keep, key)
         by_itself, failed = resume_plan(known), self._failed_stages(key)
         has_failed = self._has_failed(key) or by_itself.count(Action.BLOCKED) > 0
         order = order_of(self.choice, self.pipeline, has_failed=has_failed)

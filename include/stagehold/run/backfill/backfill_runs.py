@@ -21,6 +21,7 @@ from stagehold.plan.backfill.token import difference
 from stagehold.run.backfill.backfill_planning import restore_ordered
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionOutcome
+from stagehold.sources.attempt_sources import is_incremental
 from stagehold.spec.pipeline import Pipeline
 
 Work = Callable[[RunRequest], RegionOutcome]
@@ -48,7 +49,7 @@ def run_intervals(backfill: Backfill, pipeline: Pipeline, ledger: Ledger, work: 
     stopped = False
     for interval in backfill.intervals:
         run_id = run_id_of(backfill, interval.interval)
-        if _has_finished(run_id, ledger):
+        if has_finished(run_id, ledger):
             yield IntervalOutcome(interval.interval, run_id, finished_before=True)
             continue
         if stopped:
@@ -68,18 +69,26 @@ def keeps_state(pipeline: Pipeline) -> bool:
     return any(stage.state for stage in pipeline.stages)
 
 
-def _run(backfill: Backfill, interval: str, pipeline: Pipeline, work: Work) -> IntervalOutcome:
+def follow_each_other(pipeline: Pipeline) -> bool:
+    """Whether an interval may depend on those before it: by what they keep, or what they took of a source."""
+    return keeps_state(pipeline) or any(map(is_incremental, pipeline.stages))
+
+
+def request_of(backfill: Backfill, interval: str, pipeline: Pipeline) -> RunRequest:
     run_id = run_id_of(backfill, interval)
     restore = restore_of(backfill, interval, run_id)
+    return RunRequest(pipeline, run_id, interval, dict(pipeline.params), restore)
+
+
+def _run(backfill: Backfill, interval: str, pipeline: Pipeline, work: Work) -> IntervalOutcome:
+    request = request_of(backfill, interval, pipeline)
     try:
-        return IntervalOutcome(
-            interval, run_id, work(RunRequest(pipeline, run_id, interval, dict(pipeline.params), restore))
-        )
+        return IntervalOutcome(interval, request.run_id, work(request))
     except Exception as error:  # noqa: BLE001  # whatever a stage's function raises
-        return IntervalOutcome(interval, run_id, failure=str(error) or type(error).__name__)
+        return IntervalOutcome(interval, request.run_id, failure=str(error) or type(error).__name__)
 
 
-def _has_finished(run_id: str, ledger: Ledger) -> bool:
+def has_finished(run_id: str, ledger: Ledger) -> bool:
     try:
         return ledger.runs.get(run_id).state is RunState.FINISHED
     except UnknownName:

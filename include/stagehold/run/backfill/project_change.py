@@ -138,10 +138,10 @@ def _changed_code(
     """The parts of the project's code that changed, by stage."""
     if earlier is None or before is None:
         return {}
-    jobs = {stage.name: stage.job for stage in earlier.stages}
+    jobs = {stage.name: stage.entries for stage in earlier.stages}
     found: dict[str, tuple[str, ...]] = {}
     for stage in pipeline.stages:
-        now = code_parts(stage.job, Path(settings.project))
+        now = code_parts(stage.entries, Path(settings.project))
         then = code_parts(jobs[stage.name], Path(before.project)) if stage.name in jobs else {}
         found[stage.name] = tuple(sorted(part for part in now.keys() | then.keys() if now.get(part) != then.get(part)))
     return found

@@ -53,6 +53,10 @@ class Answers:
             elif _ended(notice) and notice.checkpoint.number not in self._told:
                 self._told.add(notice.checkpoint.number)
                 self._hear_end(notice)
+        self.refuse_suspended()
+
+    def refuse_suspended(self) -> None:
+        """:raises RunSuspended: somebody suspended the run."""
         refuse_suspended(self._attempt.run_id, self._workplace.ledger)
 
     def close(self) -> None:

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from stagehold.errors import PartitionDataMissing
+from stagehold.lake.local_copies import LocalCopies
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import AttemptState, Lease, PartitionRecord
 from stagehold.plan.determinism.verification import NO_MATCH, Mismatch, as_damaged, same_content, to_verify
-from stagehold.run.equipment.workplace import Fingerprints, Session, Workplace
+from stagehold.run.equipment.workplace import Fingerprints, Progress, Session, Workplace
 from stagehold.run.planning.task import RegionTask
+from stagehold.settings import Settings
 from stagehold.spark.session.sessions import translate
 
 
@@ -19,6 +21,15 @@ def mismatches(records: Sequence[PartitionRecord], session: Fingerprints) -> lis
     """The records whose data differs from them. All of the records have files."""
     by_attempt = groupby(sorted(records, key=_writer), key=_writer)
     return [found for _, written in by_attempt for found in _differing(list(written), session)]
+
+
+def beyond_repair(
+    records: Sequence[PartitionRecord], session: Fingerprints, settings: Settings, tell: Progress
+) -> list[Mismatch]:
+    """The records whose data differs from them, and for which this worker has no copies that do not."""
+    found, copies = mismatches(records, session), LocalCopies.of(settings)
+    damaged = [record for record, _ in found]
+    return mismatches(damaged, session) if copies and damaged and copies.repair(damaged, tell) else found
 
 
 def _writer(record: PartitionRecord) -> str:
@@ -76,7 +87,7 @@ def verify_reused(
         chosen = to_verify(
             task.pipeline.verify, records, run_id=task.request.run_id, interrupted=interrupted, seed=seed
         )
-        damaged = [record for record, _ in mismatches(chosen, session)]
+        damaged = [record for record, _ in beyond_repair(chosen, session, workplace.settings, workplace.progress)]
         if damaged:
             workplace.progress(f"{stage}[{', '.join(str(record.partition) for record in damaged)}]: {NO_MATCH}")
         refuse_damaged(stage, damaged, lease, workplace.ledger)

@@ -27,6 +27,7 @@ from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import WaveCommit
 from stagehold.lake.commit.wave_verdicts import WaveVerdicts
 from stagehold.lake.copying import copied_for
+from stagehold.lake.local_copies import LocalCopies
 from stagehold.lake.store.location import TableLocation
 from stagehold.ledger.leases import Heartbeat
 from stagehold.model.records import GateResult, PartitionRecord
@@ -68,6 +69,8 @@ def publish(
     if what.commit and what.said:
         _beside(what, what.commit).forget()
     place.faults.reach(Point.AFTER_RECORD, what.stage, what.wave)
+    if copies := LocalCopies.of(place.settings):
+        copies.keep([record for record in records if record.state.readable], place.progress)
     return landed
 
 

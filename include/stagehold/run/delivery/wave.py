@@ -49,7 +49,8 @@ class StageTask:
 @dataclass(frozen=True)
 class Wave:
     """Computed, staged, measured and judged; ``started`` is when its computing began, by the monotonic clock. ``kept``
-    is the state of partitions that have some, ``counted`` what functions counted for partitions.
+    is the state of partitions that have some, ``counted`` what functions counted for partitions. It took ``computing``
+    seconds of its time before it was written.
     """
 
     number: int
@@ -60,6 +61,7 @@ class Wave:
     kept: Mapping[int, tuple[StatePart, ...]] = field(default_factory=dict)
     verdicts: tuple[GateVerdict, ...] = ()
     counted: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    computing: float = 0.0
 
     def of(self, partitions: Collection[int]) -> Wave:
         """The wave without partitions that are not in ``partitions``."""

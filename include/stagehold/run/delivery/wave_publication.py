@@ -105,6 +105,7 @@ class Delivery:
                 recorded_at=now,
                 reason=rulings.of_partition(metrics.partition).reason or wave.remarks.get(metrics.partition),
                 seconds=seconds,
+                storing=max(0.0, seconds - wave.computing / len(wave.decisions)),
                 unexplained=metrics.partition in wave.remarks,
                 kept=wave.kept.get(metrics.partition, ()),
                 judged=self.task.judge,

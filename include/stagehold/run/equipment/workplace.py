@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stagehold.gates.judge import Measured, Unmet
@@ -41,7 +43,8 @@ Progress = Callable[[str], None]
 class Workplace:
     """Handed in, so that tests can have others: a ledger of theirs, an engine without Spark, points that pause.
 
-    ``committer`` fences tables for which no session is open.
+    ``committer`` fences tables for which no session is open. ``beside`` makes the thread in which a wave is finished
+    while the next one is computed.
     """
 
     ledger: Ledger
@@ -51,6 +54,7 @@ class Workplace:
     faults: Faults
     committer: Committer = field(default_factory=StagedCommitter)
     sleep: Callable[[float], None] = time.sleep
+    beside: Callable[[], Executor] = field(default=partial(ThreadPoolExecutor, 1, "finishing waves"))
 
     def warn(self, run_id: str, kind: str, subject: str, text: str) -> None:
         """Say it, and keep it among the run's events."""
@@ -113,6 +117,9 @@ class Session(Fingerprints, Protocol):
 
     def judge(self, records: Sequence[PartitionRecord], suite: Suite) -> Measured:
         """What is recorded, and what a gate says of it."""
+
+    def register(self, uri: str, name: str) -> None:
+        """Have the catalog of the server know a table by this name."""
 
     def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
         """What a gate says of all that is recorded, as of one partition."""

@@ -80,7 +80,7 @@ def _found(reading: Reading, name: str, calls: Sequence[StageCall], *, floating:
     # If a call had settings in force while its frame was computed, the server can no longer tell its types.
     facts = with_types(first.planned, shown) if floating and not first.at_once else shown.facts
     again = read_plan(others[0].planned, others[0].inputs).facts if others else facts
-    job = reading.pipeline.stage(name).job
+    job = reading.pipeline.stage(name).entries
     code = calls_of(job, Path(reading.project)) if facts.uses or facts != again else ()
     return (finding for finding in findings(facts, again, code) if floating or finding.kind is not Kind.FLOATING)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stagehold.code.side_reads import SideRead
 from stagehold.errors import StageContractBroken
@@ -65,11 +65,11 @@ class FrameBuilder:
         self._observed = {} if observed is None else observed
         self._caller = StageCaller(spark, reading.pipeline, reading.project, reading.script_output)
         self._inputs = StageInputs(spark, reading, self._fused, self._columns_of)
-        self._calls: dict[
-            str, list[StageCall]
-        ] = {}  # the first call of each function, and the second if its partition was the same
+        # The first call of each function, and the second if its partition was the same.
+        self._calls: dict[str, list[StageCall]] = {}
         self._schemas: dict[str, StructType] = {}
         self._keys: dict[str, Sequence[Key]] = {}
+        self._states_of: dict[str, StateFrames] = {}
         self._counting: dict[tuple[str, int], StageCall] = {}  # calls that count, by the last one for each partition
         self._after: dict[tuple[str, int], Mapping[str, DataFrame]] = {}  # state, by the last call of each partition
         self._row_wise: set[str] = set()
@@ -101,7 +101,11 @@ class FrameBuilder:
     def reads(self) -> Mapping[str, Sequence[SideRead]]:
         """What calls were seen to read beside their inputs, by stage."""
         return {
-            name: [SideRead(kind, read, place) for call in calls for (kind, read), place in call.reads.items()]
+            name: [
+                SideRead(kind, read, place)
+                for reads in (*(call.reads for call in calls), self._caller.restore_reads.get(name, {}))
+                for (kind, read), place in reads.items()
+            ]
             for name, calls in self._calls.items()
         }
 
@@ -211,13 +215,11 @@ class FrameBuilder:
         frames = [
             (
                 partition,
-                (self._dealing(stage).kept(partition) if partition in dealt else self._after[stage.name, partition])[
-                    shape.name
-                ],
+                (self._dealing(stage).kept(partition) if partition in dealt else self._after[stage.name, partition]),
             )
             for partition in partitions
         ]
-        return self._states(stage).after(shape, frames)
+        return self._states(stage).after(shape, [(partition, kept[shape.name]) for partition, kept in frames])
 
     def counted(self, stage: Stage, partitions: tuple[int, ...]) -> Mapping[int, tuple[tuple[str, int], ...]]:
         """What the calls that made `output` for these partitions counted, once that is written."""
@@ -260,7 +262,6 @@ class FrameBuilder:
         return [(reader, edge) for reader, edge in edges if edge.exchange is Exchange.KEYED]
 
     def _computed(self, stage: Stage, partitions: tuple[int, ...]) -> DataFrame:
-
         if is_keyed(stage):
             return self._keyed(stage, partitions)
         if stage.per_wave:
@@ -366,7 +367,11 @@ class FrameBuilder:
             known.append(call)
 
     def _states(self, stage: Stage) -> StateFrames:
-        return StateFrames(self._spark, stage, self._reading.earlier[stage.name])
+        def restore(before: Mapping[str, DataFrame]) -> Any:
+            return self._caller.restore(stage, self._reading.context(stage, ()), before, self._in_force)
+
+        made = StateFrames(self._spark, stage, self._reading.earlier[stage.name], restore)
+        return self._states_of.setdefault(stage.name, made)
 
     def _fused(self, reader: Stage, edge: Input, wanted: tuple[int, ...]) -> DataFrame:
         """Rows of an output that is not stored: computed by each query that reads them, or once and kept."""

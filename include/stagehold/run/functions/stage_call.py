@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.code.sql_text import selects_row_by_row
 from stagehold.lake.store.location import spark_uri
-from stagehold.model.context import StageContext
+from stagehold.model.context import StageContext, restore_function
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.plan.determinism.operations import RULES, uses_in_sql
 from stagehold.run.functions.function_errors import reporting_code
@@ -92,6 +92,7 @@ class StageCaller:
         self._script_output = script_output
         self._watch = watch_of(spark, project)
         self._functions: dict[str, Callable[..., DataFrame]] = {}
+        self.restore_reads: dict[str, Mapping[tuple[ReadKind, str], str]] = {}  # of restore functions, by stage
 
     def function(self, stage: Stage) -> Callable[..., DataFrame]:
         """The stage's function as it was when it was first called: a file that is edited meanwhile has other code than
@@ -116,15 +117,12 @@ class StageCaller:
         send_files(self._spark, context.files.values())
         function, own, inputs = self.function(stage), WatchedContext.of(context), tuple(arguments.values())
         given = (*inputs, *context.state.after.values())
-        # The declared variables that its Python functions find in Spark's workers.
-        declared = {name: os.environ.get(name) for name in self._pipeline.reads_of(stage).env}
-        packed = partial(with_environment, declared) if declared else None
         may_write = self._pipeline.effects_of(stage) is Effects.ALLOWED
         output = spark_uri(self._script_output(stage)) if stage.is_script else ""
         with self._watch.calling(
             stage.name,
             given,
-            packed=packed,
+            packed=self._packed(stage),
             may_write=may_write,
             output=output,
             changes_results=RESULT_SETTINGS.__contains__,
@@ -146,6 +144,35 @@ class StageCaller:
             frame = watched.settled(planned, read_on=read_on)
             own.counters.settle(partial(_settled, watched, read_on=read_on))
         return StageCall(own, inputs, frame, planned, after, tuple(watched.touches), watched.reads, watched.at_once)
+
+    def restore(
+        self, stage: Stage, context: StageContext, before: Mapping[str, DataFrame], in_force: Mapping[str, str]
+    ) -> Any:
+        """What the stage's restore function makes of all that was kept before; None if it has none.
+
+        :raises StageContractBroken: that function wrote.
+        :raises FunctionFailed: it raised.
+        """
+        function = restore_function(self.function(stage))
+        if function is None:
+            return None
+        send_files(self._spark, context.files.values())
+        changes_results = RESULT_SETTINGS.__contains__
+        with self._watch.calling(
+            stage.name, before.values(), packed=self._packed(stage), changes_results=changes_results
+        ) as watched:
+            self._set_meanwhile(stage, in_force)
+            with reporting_code(stage, self._project):
+                made = function(context, before)
+            self.restore_reads[stage.name] = watched.reads
+            if not isinstance(made, Mapping):
+                return made
+            return {name: _settled(watched, frame, read_on=True) for name, frame in made.items()}
+
+    def _packed(self, stage: Stage) -> Callable[[bytes], bytes] | None:
+        """Gives its Python functions the declared variables in Spark's workers."""
+        declared = {name: os.environ.get(name) for name in self._pipeline.reads_of(stage).env}
+        return partial(with_environment, declared) if declared else None
 
     def _set_meanwhile(self, stage: Stage, in_force: Mapping[str, str]) -> None:
         settings = self._pipeline.spark_of(stage)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema, united, written_schemas
@@ -16,10 +18,12 @@ from stagehold.plan.isolation.key_checks import Key
 from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.resume.situation import Rescaled
 from stagehold.plan.state.earlier_state import Earlier
+from stagehold.run.functions.function_errors import reporting_code
 from stagehold.run.functions.isolation import marked
 from stagehold.run.functions.key_columns import in_groups, key_group, key_of, refuse_unlike_keys
 from stagehold.sources.attempt_sources import Sources
-from stagehold.sources.source_reading import SourceFrames
+from stagehold.sources.python_source import PythonReader
+from stagehold.sources.source_reading import ReadsSplits, SourceFrames
 from stagehold.spark.connect import WITHOUT_CONSTRAINTS, kept_by_spark
 from stagehold.spec.pipeline import Exchange, Input, Pipeline, Stage
 
@@ -100,9 +104,20 @@ class StageInputs:
         )
 
     def _splits(self, stage: Stage) -> SourceFrames:
-        sources, secret = self._reading.sources, self._reading.context(stage, ()).secret
-        made = SourceFrames(self._spark, stage.name, sources.of(stage), secret)
-        return self._source_frames.setdefault(stage.name, made)
+        if stage.name not in self._source_frames:
+            sources, secret = self._reading.sources, self._reading.context(stage, ()).secret
+            read = self._read_by(stage) if stage.source and stage.source.reader else None
+            frames = SourceFrames(self._spark, stage.name, sources.of(stage), secret, read)
+            self._source_frames[stage.name] = frames
+        return self._source_frames[stage.name]
+
+    def _read_by(self, stage: Stage) -> ReadsSplits:
+        """How the project's own code reads the stage's source; what it raises is told as of a stage's function."""
+        project = Path(self._reading.project)
+        context = partial(self._reading.context, stage, ())
+        assert stage.source is not None, f"{stage.name} has no source"
+        reporting = partial(reporting_code, stage, project)
+        return PythonReader(stage.name, stage.source, project, context, reporting).frame
 
     def _input(
         self, stage: Stage, edge: Input, partitions: tuple[int, ...], keys: list[Key], *, keep_partition: bool

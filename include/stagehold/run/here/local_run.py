@@ -11,17 +11,18 @@ from itertools import count
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import UnknownName
 from stagehold.gates.judge import import_great_expectations
+from stagehold.lake.catalog_entry import unregistered
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.exchange_forms import exchange_forms
 from stagehold.plan.split.regions import region_parts
-from stagehold.plan.split.shares import part_name
+from stagehold.plan.split.shares import asks_for_splits, part_name
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
-from stagehold.run.here.region import run_region
 from stagehold.run.here.side_by_side import run_side_by_side
+from stagehold.run.here.submission import needs_server, region_runner
 from stagehold.run.journal import journal
 from stagehold.run.journal.endings import Restarts, recorded
 from stagehold.run.planning.code_choices import record_acceptances
@@ -31,9 +32,11 @@ from stagehold.run.planning.refusal import refuse_broken_code, refuse_too_early
 from stagehold.run.planning.restoring import check_restore, remark_on
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.cancel_watch import cancel_watch
+from stagehold.run.upkeep.lost_files import put_lost_back
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server, start_server
 from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.launch_settings import Launcher
 from stagehold.spec.settings.run_settings import ScheduleMode
 
 
@@ -46,7 +49,7 @@ def run_locally(request: RunRequest, settings: Settings, progress: Progress, *, 
     :param parallel: how many attempts may go on at a time, each in a process of its own if there are several.
     :raises StageholdError: from the first region that may not restart; partitions that it made consumable stay.
     """
-    tasks = tuple(_tasks(request))
+    tasks = tuple(_tasks(request, parallel))
     _accept_schedule(request.pipeline, len(tasks), parallel, progress)
     try:
         plan = _accepted_plan(request, settings, progress)
@@ -109,6 +112,7 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
     with open_ledger(settings) as ledger:
         refuse_lost_ledger(request, ledger, settings)
         check_restore(request)
+        put_lost_back(request, ledger, settings, progress)
         with recorded(task, ledger, settings, progress):
             view = IntervalView.of_run(request, ledger, settings)
             known, plan = view.situation, view.plan
@@ -116,7 +120,7 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
         refuse_too_early(request.pipeline, plan)
         if plan.stages_that_compute():
             task.find_secrets(settings)
-            for form in exchange_forms(request.pipeline):
+            for form in exchange_forms(known.pipeline):
                 if form.whole:
                     progress(f"{form.producer} is {form.form} ({form.reason}): a kill costs {form.cost_of_kill}")
         if remark := remark_on(request, ledger):
@@ -136,9 +140,9 @@ def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress)
     restarts, tries = Restarts(task, progress), count()
     while True:
         try:
-            if next(tries) and not settings.spark_remote:
+            if next(tries) and needs_server(task.pipeline, settings):
                 start_server(settings)
-            return run_region(task, settings, progress)
+            return region_runner(task.pipeline)(task, settings, progress)
         except Exception as error:  # noqa: BLE001 - whatever it was, the restart strategy decides
             restarts.wait(error)
 
@@ -147,12 +151,16 @@ def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress)
 def _spark_if_needed(plan: ResumePlan, request: RunRequest, settings: Settings) -> Iterator[None]:
     gated = any(stage.gate for stage in request.pipeline.stages)
     meanwhile = import_great_expectations if gated else None
-    with spark_server(settings, f"run {request.run_id}", meanwhile) if plan.needs_session else nullcontext():
+    pipeline = request.pipeline
+    entries = [] if settings.sandbox else unregistered(pipeline.stages, settings.lake_uri)
+    needed = plan.needs_session or entries
+    served = needed and pipeline.launcher is Launcher.SERVER
+    with spark_server(settings, f"run {request.run_id}", meanwhile) if served else nullcontext():
         TIMINGS.passed(Lap.SERVER)
         yield
 
 
-def _tasks(request: RunRequest) -> Iterator[RegionTask]:
+def _tasks(request: RunRequest, parallel: int = 1) -> Iterator[RegionTask]:
     """The tasks. Each is an owner of its own: one that heals for its own region must not take another's lease over."""
     for region, share in region_parts(request.pipeline):
         yield RegionTask(
@@ -162,4 +170,5 @@ def _tasks(request: RunRequest) -> Iterator[RegionTask]:
             launcher="cli",
             logical_date=moment_of(request.interval, request.pipeline.schedule),
             share=share,
+            asks=parallel > 1 and asks_for_splits(request.pipeline, region),
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
 from stagehold.chronicle.chronicle import open_ledger
@@ -23,8 +24,9 @@ from stagehold.run.checkpoints.coordination import coordinating, leave_checkpoin
 from stagehold.run.clearing.output_release import release_after_attempt
 from stagehold.run.equipment.memory import memory_now
 from stagehold.run.equipment.timings import TIMINGS, Lap
-from stagehold.run.equipment.workplace import Progress, Workplace
+from stagehold.run.equipment.workplace import Engine, Progress, Workplace
 from stagehold.run.faults import Faults
+from stagehold.run.here.split_taking import SplitTaking, with_taken
 from stagehold.run.journal import journal
 from stagehold.run.journal.endings import recorded
 from stagehold.run.journal.journal import verdict_of
@@ -39,7 +41,11 @@ log = logging.getLogger(__name__)
 
 
 def run_region(
-    task: RegionTask, settings: Settings, progress: Progress, waiting: Attempt | None = None
+    task: RegionTask,
+    settings: Settings,
+    progress: Progress,
+    waiting: Attempt | None = None,
+    engine_of: Callable[[Settings, Progress], Engine] = SparkEngine,
 ) -> RegionOutcome:
     """Make every partition of the region consumable, reusing those that are.
 
@@ -57,7 +63,7 @@ def run_region(
     with open_ledger(settings, task.redact) as ledger, ledger.kept_open():
         with recorded(task, ledger, settings, progress, waiting):
             refuse_lost_ledger(task.request, ledger, settings)
-        engine, faults = SparkEngine(settings, progress), Faults(settings.home_path, task.request.interval)
+        engine, faults = engine_of(settings, progress), Faults(settings.home_path, task.request.interval)
         outcome = work_on(task, Workplace(ledger, settings, progress, engine, faults), waiting)
         TIMINGS.passed(Lap.END)
         log.info("%s, time of this process so far: %s", task.subject, TIMINGS)
@@ -73,9 +79,12 @@ def open_workplace(settings: Settings, progress: Progress) -> Iterator[Workplace
 
 
 def work_on(task: RegionTask, workplace: Workplace, waiting: Attempt | None = None) -> RegionOutcome:
-    """Do what `run_region` promises in a given workplace: begin attempts until all is done, and then see whether other
-    shares need help.
+    """Do what `run_region` promises in a given workplace: take splits if the task asks for them, begin attempts until
+    all is done, and then see whether other shares need help.
     """
+    taken, began = tuple[RegionOutcome, ...](), datetime.now(UTC)
+    if task.asks:
+        taken = SplitTaking(task, workplace, lambda lease, part: _attempt_with(lease, part, None, workplace)).take()
     outcome = None
     while outcome is None:
         attempt = waiting or journal.create_attempt(task, workplace.ledger)
@@ -90,6 +99,8 @@ def work_on(task: RegionTask, workplace: Workplace, waiting: Attempt | None = No
                 raise
             workplace.progress(f"{error} Computing it again and going on.")
         waiting = None
+    if task.asks:
+        return with_taken(outcome, taken, task, workplace, began)
     Helper(task, workplace, Healer(workplace)).help_slow_shares()
     return outcome
 
@@ -194,14 +205,15 @@ def _timed_out(lost: Attempt, lease: Lease) -> LeadershipChange:
 
 
 def _waiting_before(attempt: Attempt, task: RegionTask, ledger: Ledger) -> list[Attempt]:
-    """Earlier tries of the same partitions in the run that never had a lease. An attempt that heals is not a later try
-    of theirs.
+    """Earlier tries of the same partitions in the run that never had a lease. An attempt that heals, or one for splits
+    that a task took, is not a later try of theirs.
     """
     earlier = [other for other in ledger.attempts.of_run(attempt.run_id) if other.started_at < attempt.started_at]
     return [
         other
         for other in earlier
         if task.only is None
+        and task.taken_by is None
         and other.region == attempt.region
         and overlap(share_of(other), share_of(attempt))
         and not other.began

@@ -21,7 +21,9 @@ from stagehold.plan.restart.replay import TRIES_TO_BEGIN, first_delay
 from stagehold.plan.split.task_graph import task_topology
 from stagehold.run.equipment.timings import TIMINGS
 from stagehold.run.equipment.workplace import Progress
-from stagehold.run.here.attempt_process import AttemptProcess, Done, Failed
+from stagehold.run.here.child_process import ChildProcess, attempts
+from stagehold.run.here.process_end import Done, Failed
+from stagehold.run.here.submission import needs_server
 from stagehold.run.journal.endings import Restarts
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.stopping import end_run
@@ -43,9 +45,11 @@ def run_side_by_side(
     """
     pipeline = tasks[0].pipeline
     eager = pipeline.schedule_mode is ScheduleMode.EAGER and len(tasks) <= parallel
-    begin = partial(AttemptProcess, settings=settings, waits=eager)
-    side_by_side = _SideBySide(tasks, _strategy(pipeline, parallel, eager=eager), begin, settings, progress)
-    return side_by_side.run()
+
+    def begin(task: RegionTask) -> ChildProcess:
+        return ChildProcess(task.subject, partial(attempts, task, settings, eager))
+
+    return _SideBySide(tasks, _strategy(pipeline, parallel, eager=eager), begin, settings, progress).run()
 
 
 def _strategy(pipeline: Pipeline, parallel: int, *, eager: bool) -> SchedulingStrategy:
@@ -59,7 +63,7 @@ class _SideBySide:
         self,
         tasks: Sequence[RegionTask],
         strategy: SchedulingStrategy,
-        begin: Callable[[RegionTask], AttemptProcess],
+        begin: Callable[[RegionTask], ChildProcess],
         settings: Settings,
         progress: Progress,
     ) -> None:
@@ -68,7 +72,7 @@ class _SideBySide:
         self._width = max(map(len, self._tasks))
         self._restarts = {name: Restarts(task, partial(self._tell, name)) for name, task in self._tasks.items()}
         self._silent = dict.fromkeys(self._tasks, 0)  # processes in a row that died before they said a word
-        self._running: dict[object, AttemptProcess] = {}  # by what they say
+        self._running: dict[object, ChildProcess] = {}  # by what they say
         self._due: dict[str, float] = {}  # when a task begins again
         self._done: dict[str, RegionOutcome] = {}
         self._failure: Exception | None = None
@@ -112,12 +116,12 @@ class _SideBySide:
         timeout = None if soonest is None else max(0.0, soonest - time.monotonic())
         for said in wait([process.said for process in self._running.values()], timeout):
             process = self._running[said]
-            if not process.hear(partial(self._tell, process.task.subject)):
+            if not process.hear(partial(self._tell, process.name)):
                 del self._running[said]
                 self._end(process)
 
-    def _end(self, process: AttemptProcess) -> None:
-        name = process.task.subject
+    def _end(self, process: ChildProcess) -> None:
+        name = process.name
         match process.end:
             case Done(outcome, seconds):
                 self._done[name] = outcome
@@ -140,7 +144,7 @@ class _SideBySide:
             self._failure = failure
             self._due.clear()
             if self._running:
-                others = ", ".join(process.task.subject for process in self._running.values())
+                others = ", ".join(process.name for process in self._running.values())
                 self._tell(name, f"ends the run, so nothing else begins; goes on to its end: {others}")
         self._deploy(self._strategy.on_execution_state_change(name, AttemptState.FAILED))
 
@@ -156,7 +160,7 @@ class _SideBySide:
     def _begin_again(self) -> None:
         for name in [name for name, due in self._due.items() if due <= time.monotonic()]:
             del self._due[name]
-            if not self._settings.spark_remote:
+            if needs_server(self._tasks[name].pipeline, self._settings):
                 start_server(self._settings)
             self._deploy(self._strategy.restart_tasks([name]))
 
@@ -174,5 +178,5 @@ class _SideBySide:
         while self._running:
             for said in wait([process.said for process in self._running.values()]):
                 process = self._running[said]
-                if not process.hear(partial(self._tell, process.task.subject)):
+                if not process.hear(partial(self._tell, process.name)):
                     del self._running[said]

@@ -102,7 +102,7 @@ def _opened(
 ) -> Iterator[StageFrames]:
     settings, name, pipeline = workplace.settings, f"try-{uuid4()}", _computing_along(view.pipeline, along)
     with session_of(name, (), settings, workplace.progress, pipeline.stall_timeout) as spark:
-        send_project(spark, (pipeline.stage(each).job for each in (*along, stage.name)), Path(settings.project))
+        send_project(spark, (pipeline.stage(each).entries for each in (*along, stage.name)), Path(settings.project))
         tasks = _tasks(view, stage, name, workplace)
         builder = FrameBuilder(spark, tasks.reading(pipeline, view.plan), Intermediates())
         scripts = [each for each in map(pipeline.stage, (*along, stage.name)) if each.is_script]

@@ -11,7 +11,7 @@ from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.choices import Pin
-from stagehold.model.records import Run
+from stagehold.model.records import AttemptState, Run
 from stagehold.model.standing import IntervalState, PartitionState, Standing, together
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.spec.pipeline import Pipeline
@@ -74,6 +74,16 @@ def stage_standings(pipeline: Pipeline, interval: str, ledger: Ledger) -> Standi
     """How the stages of one interval stand."""
     place = (pipeline.name, interval)
     return standings({pipeline.name: pipeline}, [place], ledger)[place]
+
+
+def states_in_run(pipeline: Pipeline, run_id: str, interval: str, ledger: Ledger) -> Mapping[str, AttemptState]:
+    """What each stage, by its id, is in a run now, in one word."""
+    from stagehold.plan.split.stage_states import stage_states  # which plans do not ask for
+    from stagehold.run.lease.lost_attempts import losses
+
+    place, attempts = (pipeline.name, interval), ledger.attempts.of_run(run_id)
+    counted = with_counts(pipeline, ledger.pipelines.decided([place]).get(place, {})).pipeline
+    return stage_states(counted, run_id, attempts, ledger.partitions.newest_of(*place), losses(attempts, ledger))
 
 
 def standing_on_record(pipeline: str, interval: str, ledger: Ledger) -> Standing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import TRACE, UNBEGUN, Attempt, AttemptState, Event, FailureClass, Run, RunState
 from stagehold.model.states import AttemptEvent, RunEvent, newest_life
+from stagehold.plan.restart.left_out_hosts import HOST
 from stagehold.plan.restart.replay import RestartDecision, RestartRules, replay_failures, run_state_after
 from stagehold.plan.restart.rules import WORKER_LOST, Diagnosis, diagnose, rules_of
 from stagehold.plan.split.regions import region_parts
@@ -22,6 +24,7 @@ from stagehold.run.planning.task import RegionTask
 from stagehold.run.stopping.stopping import at_work, refuse_suspended
 from stagehold.settings import Settings
 
+TOOK = "took"  # the kind of an event: a task took splits, of its own share or of another's
 LONGEST_TRACE = 100_000  # characters; the end of a trace says most
 LOST = (
     "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
@@ -91,6 +94,7 @@ def attempt_of(task: RegionTask) -> Attempt:
         started_at=now,
         share=None if task.share is None else str(task.share),
         restore=task.request.restore.identity if task.request.restore else None,
+        labels={HOST: platform.node()},
     )
 
 
@@ -179,14 +183,27 @@ def suspend(task: RegionTask, attempt: Attempt, ledger: Ledger, why: RunSuspende
 
 def refuse_unless_resumed(task: RegionTask, ledger: Ledger) -> None:
     """Refuse tasks that start or try again after the run was suspended, if nobody resumed them. A task that somebody
-    cleared in Airflow is resumed, since it was begun before; a command begins a new life of the run before its tasks.
+    cleared in Airflow is resumed, since it was begun before; a command begins a new life of the run before its tasks. A
+    task that takes splits is resumed when it begins to take them.
 
     :raises RunSuspended: nobody has resumed the run.
     """
-    attempts = ledger.attempts.of_run(task.request.run_id)
-    begun = any(attempt.subject == task.subject and attempt.began for attempt in attempts)
-    if task.again or not begun or task.launcher != "airflow":
-        refuse_suspended(task.request.run_id, ledger)
+    run_id = task.request.run_id
+    attempts = ledger.attempts.of_run(run_id)
+    begun = any(attempt.subject == task.launched and attempt.began for attempt in attempts)
+    begun = begun or any(event.subject == task.launched for event in ledger.events.of_kind(run_id, TOOK))
+    if task.again or not begun or task.launcher != "airflow" or task.taken_by is not None:
+        refuse_suspended(run_id, ledger)
+
+
+def go_on(task: RegionTask, ledger: Ledger) -> None:
+    """Let a run go on before the task has an attempt: all that it takes splits for is one start of it.
+
+    :raises RunSuspended: the run was suspended, and nobody has resumed it.
+    """
+    ledger.runs.create(run_of(task.request, task.launcher))
+    refuse_unless_resumed(task, ledger)
+    ledger.runs.lift_suspension(task.request.run_id)
 
 
 def cancel_run(run_id: str, ledger: Ledger) -> None:

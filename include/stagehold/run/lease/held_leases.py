@@ -10,6 +10,7 @@ from enum import StrEnum
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Lease
 from stagehold.model.states import ATTEMPT
+from stagehold.plan.restart.left_out_hosts import WITHIN, LeftOutHost, left_out_hosts
 from stagehold.run.lease.lease_holder import LeaseHolder
 from stagehold.run.planning.task import SPECULATION, lease_of
 
@@ -63,6 +64,12 @@ class HeldLease:
         if self.attempt is None:
             return self.lease.name
         return self.attempt.subject if self.kind is LeaseKind.REGION else f"{self.kind} of {self.attempt.run_id}"
+
+
+def hosts_left_out(ledger: Ledger) -> tuple[LeftOutHost, ...]:
+    """The hosts that get no tasks now, by the attempts of all pipelines."""
+    now = ledger.leases.now()
+    return left_out_hosts(ledger.attempts.ended_since(now - WITHIN), now)
 
 
 def held_leases(ledger: Ledger, pipeline: str | None = None, run_id: str | None = None) -> tuple[HeldLease, ...]:

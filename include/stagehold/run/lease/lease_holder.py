@@ -52,6 +52,12 @@ def described(holder: str) -> str:
     return known.described if known else holder
 
 
+def owner_of(holder: str) -> str:
+    """Whom the holder of a lease works for."""
+    known = LeaseHolder.parse(holder)
+    return known.owner if known else holder
+
+
 def this_process(owner: str) -> LeaseHolder:
     return LeaseHolder(owner, platform.node(), os.getpid(), _started(os.getpid()))
 

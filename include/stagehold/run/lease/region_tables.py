@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from stagehold.lake.catalog_entry import unregistered
 from stagehold.lake.commit.committed_waves import RECENT, Landed, committed
 from stagehold.lake.commit.tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.wave_commit import Claim, CommittedPartition, WaveCommit
@@ -42,6 +43,11 @@ class RegionTables:
     def location(self, stage: str) -> TableLocation:
         task, lake = self.task, self.workplace.settings.lake_uri
         return table_location(lake, task.pipeline.name, task.pipeline.stage(stage), task.request.interval, task.share)
+
+    def unregistered(self) -> list[tuple[str, str]]:
+        """Those to register in the catalog, with their names there; a sandbox's are nobody else's business."""
+        stages, settings = map(self.task.pipeline.stage, self.stages), self.workplace.settings
+        return [] if settings.sandbox else unregistered(stages, settings.lake_uri)
 
     def waves_of(self, stage: str, attempt_id: str) -> int:
         """The highest number of a wave that the attempt has recorded for the stage."""

@@ -22,6 +22,7 @@ from stagehold.lake.checkpoints.manifest import CheckpointedRun
 from stagehold.lake.checkpoints.references import find_checkpoint
 from stagehold.lake.checkpoints.savepoints import Savepoints
 from stagehold.lake.checkpoints.stored_checkpoints import MANIFEST, StoredCheckpoints
+from stagehold.lake.local_copies import PutBack
 from stagehold.lake.store.files import FileFacts, files_at
 from stagehold.lake.store.location import CHECKPOINTS, lake_root, path_safe
 from stagehold.ledger.ledger import Ledger
@@ -37,8 +38,8 @@ Damaged = Callable[[Sequence[StageSnapshot]], Mapping[str, Sequence[int]]]  # pa
 class Candidates:
     """Checkpoints and savepoints of one interval of a pipeline, for a run of it.
 
-    ``policy`` is the pipeline's. Without a ``ledger`` they are found in the lake alone: in production's, for a run in a
-    sandbox.
+    ``policy`` is the pipeline's, ``put_back`` is asked for what a run is about to look for. Without a ``ledger`` they
+    are found in the lake alone: in production's, for a run in a sandbox.
     """
 
     def __init__(
@@ -49,7 +50,9 @@ class Candidates:
         lake_uri: str,
         ledger: Ledger | None,
         policy: RestorePolicy = RestorePolicy.FALL_BACK,
+        put_back: PutBack = lambda _: None,
     ) -> None:
+        self.put_back = put_back
         self.pipeline, self.interval, self.run_id, self.policy = pipeline, interval, run_id, policy
         self.lake_uri, self.ledger = lake_uri, ledger
 
@@ -63,7 +66,7 @@ class Candidates:
             `restore: strict`.
         """
         found = dict((*self._checkpoints(), *self._savepoints()))
-        chosen, passed_over = choose(found, lambda source: _problem(found[source], damaged))
+        chosen, passed_over = choose(found, lambda source: self._problem(found[source], damaged))
         if chosen is None or (passed_over and self.policy is RestorePolicy.STRICT):
             refused = [f"{source}: {why}" for source, why in passed_over]
             raise NoSnapshot(self.pipeline, self.interval, refused, instead=str(chosen) if chosen else None)
@@ -95,6 +98,17 @@ class Candidates:
                 source = RestoreSource(Origin.SAVEPOINT, named.number, named.run_id, named.created_at)
                 yield source, savepoints.stored(named).address(named.number)
 
+    def _problem(self, address: str, damaged: Damaged | None) -> str | None:
+        """Why the checkpoint does not verify; None if it does."""
+        try:
+            stored, number = StoredCheckpoints.holding(address)
+            stages = stored.read_checkpoint(number).stages
+        except CheckpointCorrupt as error:
+            return error.reason
+        if damaged:
+            self.put_back([record for stage in stages for record in stage.partitions if record.state.readable])
+        return _unverified(stages, damaged)
+
 
 def _source(address: str, number: int, run: str, file: FileFacts) -> Iterator[tuple[RestoreSource, str]]:
     """A checkpoint of a run, from its manifest. One that cannot be read is returned as well, to be passed over."""
@@ -107,13 +121,8 @@ def _source(address: str, number: int, run: str, file: FileFacts) -> Iterator[tu
             yield RestoreSource(Origin.OTHER_RUN, number, manifest.run.run_id, manifest.taken_at), address
 
 
-def _problem(address: str, damaged: Damaged | None) -> str | None:
-    """Why the checkpoint does not verify; None if it does."""
-    try:
-        stored, number = StoredCheckpoints.holding(address)
-        stages = stored.read_checkpoint(number).stages
-    except CheckpointCorrupt as error:
-        return error.reason
+def _unverified(stages: Sequence[StageSnapshot], damaged: Damaged | None) -> str | None:
+    """Why what a checkpoint has does not verify; None if it does."""
     gone: Mapping[str, frozenset[int]] = {
         stage.shape.name: missing_files([record for record in stage.partitions if record.state.readable])
         for stage in stages

@@ -117,4 +117,4 @@ def _words(request: RunRequest, ledger: Ledger, settings: Settings) -> Iterator[
 
 
 def _present_code(stage: Stage, settings: Settings) -> CodeFingerprint:
-    return code_fingerprint(stage.job, Path(settings.project))
+    return code_fingerprint(stage.entries, Path(settings.project))

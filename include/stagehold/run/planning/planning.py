@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.choices import Acceptance, CodeChoice, Waiver
+from stagehold.model.context import StageContext, StageSecrets, seed_of
 from stagehold.model.keys.compute_key import digest
 from stagehold.model.keys.interval_key import times_of
 from stagehold.model.partition_set import PartitionSet
 from stagehold.model.records import Cell, PartitionCount, PartitionRecord, Restore, StageVerdict
-from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, may_fall_back
+from stagehold.plan.restart.after_failure import discarded, may_fall_back
 from stagehold.plan.resume.confining import Confinement
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.resume.planner import descendants, resume_plan
@@ -40,11 +42,13 @@ from stagehold.run.planning.acceptance import acceptances_for, by_stage, verdict
 from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states
 from stagehold.run.planning.on_record import began, on_record
 from stagehold.run.planning.shared_facts import SharedFacts, environment
+from stagehold.secrets import SecretPlace, found_secrets, usual_places
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import Sources, is_incremental
+from stagehold.sources.declared_reads import stage_files
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.run_settings import Failover
-from stagehold.spec.settings.source import SplitSize
+from stagehold.spec.settings.split_forms import SplitSize
 
 if TYPE_CHECKING:
     from stagehold.run.planning.snapshots import BeginsWith
@@ -79,8 +83,10 @@ class IntervalView:
         settings: Settings,
         sources: Sources | None = None,
         shared: SharedFacts | None = None,
+        secret_places: Sequence[SecretPlace] = (),
     ) -> None:
         """:param shared: what was looked at for other intervals."""
+        self._secret_places = secret_places
         self.request, self.ledger, self.settings = request, ledger, settings
         self._handed_on, self._shared = sources, shared or SharedFacts(settings)
 
@@ -167,6 +173,24 @@ class IntervalView:
             production=settings.production.lake_uri if settings.sandbox else None,
             project=settings.project,
             times_of=partial(times_of, schedule=declared.schedule),
+            context=self._context,
+        )
+
+    def _context(self, stage: Stage) -> StageContext:
+        """What a source in Python is given when it lists its splits."""
+        request, declared, settings = self.request, self.request.pipeline, self.settings
+        times = times_of(request.interval, declared.schedule)
+        return StageContext(
+            pipeline=declared.name,
+            stage=stage.name,
+            interval=request.interval,
+            logical_date=times.start,
+            partitions=(),
+            seed=seed_of(declared.name, stage.id, request.interval),
+            params={**declared.params, **request.params, **stage.params},
+            interval_end=times.end,
+            secrets=StageSecrets(found_secrets(declared.secrets, self._secret_places or usual_places(settings))),
+            files=stage_files(stage, Path(settings.project)),
         )
 
     def _situation(self, judged: frozenset[str], wanted: Mapping[str, frozenset[int]]) -> Situation:
@@ -227,11 +251,14 @@ def judged_stages(request: RunRequest) -> frozenset[str]:
 
 
 def in_its_form(request: RunRequest, ledger: Ledger) -> RunRequest:
-    """The request with its pipeline in the form for an attempt that begins now: see `plan.restart.after_failure`."""
+    """The request with its pipeline in the form for an attempt that begins now. What is worth storing is weighed by
+    what was on record when the run began, so all its attempts have one form, but for failures.
+    """
     if not may_fall_back(request.pipeline):
         return request
-    failed = ledger.attempts.failed(request.pipeline.name, request.interval, CAUSES)
-    return replace(request, pipeline=in_stored_form(request.pipeline, failed))
+    from stagehold.run.planning.interval_form import interval_form  # few pipelines need it
+
+    return replace(request, pipeline=interval_form(request, ledger))
 
 
 def _judged_by_region(request: RunRequest, stages: Sequence[str]) -> frozenset[str]:

@@ -68,7 +68,8 @@ def refuse_broken_code(pipeline: Pipeline, plan: ResumePlan, settings: Settings)
     :raises UndeclaredRead: code is seen to read what its stage has to declare, and does not
     """
     found = {
-        stage: code_problems(pipeline.stage(stage).job, Path(settings.project)) for stage in plan.stages_that_compute()
+        stage: code_problems(pipeline.stage(stage).entries, Path(settings.project))
+        for stage in plan.stages_that_compute()
     }
     problems = {stage: list(problems) for stage, problems in found.items() if problems}
     if problems:
@@ -85,7 +86,7 @@ def _refuse_undeclared_reads(pipeline: Pipeline, plan: ResumePlan, settings: Set
         if (declared := pipeline.reads_of(stage)).undeclared is Undeclared.STRICT
     ]
     found = {
-        stage.name: undeclared(side_reads(stage.job, project, stage.frames), declared, roots)
+        stage.name: undeclared(side_reads(stage.entries, project, stage.frames), declared, roots)
         for stage, declared in strict
     }
     refused = {stage: reads for stage, reads in found.items() if reads}

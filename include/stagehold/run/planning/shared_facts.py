@@ -103,7 +103,7 @@ class SharedFacts:
 
     def _looked_at(self, stage: Stage, pipeline: Pipeline) -> StageFacts:
         settings = self._settings
-        code = code_fingerprint(stage.job, Path(settings.project))
+        code = code_fingerprint(stage.entries, Path(settings.project))
         suite = suite_of(pipeline, stage.gate, settings) if stage.gate else None
         if suite:
             check_scope(suite, stage, pipeline)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from stagehold.checkpoints.checkpoint import Checkpoint
-from stagehold.checkpoints.restore import RestorePlan, StageRestore, require_restorable, restore_plan
+from stagehold.checkpoints.restore import RestorePlan, StageRestore, require_restorable, restore_plan, under_present_ids
 from stagehold.code.stage_code import looks_at_interval
 from stagehold.errors import CheckpointCorrupt
 from stagehold.lake.available import missing_files
@@ -58,7 +58,8 @@ class BeginsWith:
             if restore.fulfilled_at is None:
                 raise
             return None
-        counts = {snapshot.shape.id: snapshot.parallelism for snapshot in checkpoint.stages}
+        snapshots = under_present_ids(checkpoint.stages, pipeline)
+        counts = {snapshot.shape.id: snapshot.parallelism for snapshot in snapshots}
         counted = with_counts(pipeline, counts).pipeline
         plan = restore_plan(checkpoint, counted, allow_non_restored=restore.allow_non_restored)
         return BeginsWith(require_restorable(plan), restore, interval, root, origin)
@@ -168,7 +169,7 @@ class BeginsWith:
         looking: dict[str, bool] = {}
         for stage in pipeline.stages:
             along = (edge.stage for edge in stage.inputs if not pipeline.stage(edge.stage).output.stored)
-            own = any(map(names_interval, stage.args)) or looks_at_interval(stage.job, Path(settings.project))
+            own = any(map(names_interval, stage.args)) or looks_at_interval(stage.entries, Path(settings.project))
             looking[stage.name] = own or any(looking[name] for name in along)  # a stage that keeps state is stored
         return frozenset(stage.id for stage in pipeline.stages if looking[stage.name] or stage.states)
 

@@ -29,7 +29,9 @@ class RegionTask:
     ``owner`` names the owner of the attempt: two tries of one owner never run on purpose at once. ``only`` are
     partitions to heal for another region, by stage; None for all that the region needs. ``again`` says that the
     launcher tries again by itself, and nobody asked for it. ``waits`` says that the launcher holds back the next
-    interval until this one has run, so that this need not be checked yet. ``redact`` takes secrets out of the attempt's
+    interval until this one has run, so that this need not be checked yet. ``asks`` says that other tasks of its region
+    may work beside it, of whose splits it takes some; ``taken_by`` is the share of the task that took the splits of
+    this attempt. ``redact`` takes secrets out of the attempt's
     messages before the ledger keeps them; ``secret_places`` are where the launcher
     finds secrets, if not in the usual places.
     """
@@ -43,6 +45,8 @@ class RegionTask:
     only: Mapping[str, frozenset[int]] | None = None
     again: bool = False
     waits: bool = False
+    asks: bool = False
+    taken_by: Share | None = None
     redact: Redact = masked
     secret_places: tuple[SecretPlace, ...] = ()
 
@@ -55,10 +59,15 @@ class RegionTask:
         """What the task works on, for people."""
         return part_name(self.region, self.share)
 
+    @property
+    def launched(self) -> str:
+        """The task that was launched, for people: also what its attempts work on, unless it took splits of others."""
+        return part_name(self.region, self.taken_by or self.share)
+
     def takes(self, stage: str, partition: int) -> bool:
         """Whether this attempt computes the partition if it has to be computed."""
         asked_for = self.only is None or partition in self.only.get(stage, frozenset())
-        return asked_for or (self.pipeline.stage(stage).output.fallback is not None and self._is_read(stage, partition))
+        return asked_for or (self.pipeline.stage(stage).output.in_stored_form and self._is_read(stage, partition))
 
     def _is_read(self, stage: str, partition: int | None) -> bool:
         """Whether the partitions to heal are made from this partition, or from any of the stage for None, with no

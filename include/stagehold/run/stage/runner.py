@@ -6,59 +6,46 @@ nobody reads; a crash between publish and record leaves a commit that the next a
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.code.side_reads import side_reads
 from stagehold.errors import GateBlocked, NotDeterministic, StageContractBroken
-from stagehold.lake.commit.staging import STATE_FOLDER, WaveFiles
 from stagehold.lake.commit.wave_commit import Claim
-from stagehold.lake.measure import PartitionMetrics, has_columns
+from stagehold.lake.measure import has_columns
 from stagehold.lake.read import recorded_schema
-from stagehold.lake.store.columns import STATE_GROUP, STATE_POSITION
-from stagehold.lake.store.file_sizing import FileSizer
 from stagehold.lake.store.files import files_at
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.pulse import Meter, Side
-from stagehold.model.records import DataFile, StatePart
-from stagehold.model.stage_state import StateShape
+from stagehold.model.pulse import Meter
 from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
 from stagehold.plan.split.regions import is_divisible
-from stagehold.plan.state.earlier_state import Cut, Earlier
 from stagehold.plan.waves.sizing import (
     DeclaredInterval,
-    TimedWave,
-    WaveCost,
     WaveInterval,
     WaveSizer,
     adaptive_interval,
 )
 from stagehold.plan.waves.skew import skew_text, skewed
-from stagehold.run.delivery.good_rows import SettingAside, show_quarantined
+from stagehold.run.delivery.good_rows import show_quarantined
 from stagehold.run.delivery.rejudging import JudgingAgain, JudgingTogether
-from stagehold.run.delivery.wave import Publisher, StageTask, Wave, WavePlace, in_wave
+from stagehold.run.delivery.wave import Publisher, StageTask
 from stagehold.run.delivery.wave_publication import Delivery
-from stagehold.run.equipment.timings import TIMINGS, Lap
-from stagehold.run.equipment.workplace import Frames, Session
+from stagehold.run.equipment.workplace import Session
 from stagehold.run.faults import Point, StatePoint
 from stagehold.run.functions.determinism import inspect
 from stagehold.run.functions.function_errors import reporting_queries
 from stagehold.run.functions.stage_inputs import Reading
-from stagehold.run.functions.state_frames import state_schema
 from stagehold.run.lease.region_tables import RegionTables
+from stagehold.run.stage.waves import Waves
 from stagehold.settings import Settings
 from stagehold.sources.declared_reads import side_read_text, undeclared, undeclared_error
 from stagehold.sources.source_files import SourceRoots
-from stagehold.spark.session.result_settings import RESULT_SETTINGS
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.reads import Undeclared
 from stagehold.spec.settings.run_settings import DeterminismPolicy
@@ -73,7 +60,8 @@ ATTEMPTS_COUNTED = 500
 
 class StageRunner:
     """Runs the waves of one stage within one attempt, of which it may have had some before. ``at_boundary`` is called
-    behind each wave, when that is recorded. ``meter`` measures what the time goes for.
+    behind each wave, when that is recorded, and ``may_begin`` before one beside another. ``meter`` measures what the
+    time goes for.
     """
 
     def __init__(
@@ -86,8 +74,10 @@ class StageRunner:
         tables: RegionTables,
         waves_before: int,
         at_boundary: Callable[[], None],
+        may_begin: Callable[[], None],
         meter: Meter,
     ) -> None:
+        self._may_begin = may_begin
         self._task, self._reading, self._session, self._workplace = task, reading, session, tables.workplace
         self._publisher, self._tables, self._at_boundary = publisher, tables, at_boundary
         self._waves_before, self._meter = waves_before, meter
@@ -95,10 +85,6 @@ class StageRunner:
         self._sizer = wave_sizer(task.stage, reading.pipeline, self._workplace.ledger, self._workplace.settings)
         self._frames = session.frames(reading)
         self._committer = session.committer(task.stage, task.location)
-        may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
-        self._keeping = Keeping(task, reading.earlier.get(task.stage.name, Earlier()), self._frames, session)
-        self._delivery = Delivery(task, self._workplace, self._committer, may_differ=may_differ)
-        self._setting_aside = SettingAside(task, session, self._workplace)
 
     def run(self, decisions: Sequence[Decision]) -> int:
         """Compute the decided partitions, or have them judged again; returns the number of waves.
@@ -123,7 +109,7 @@ class StageRunner:
         self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
         self._tell_unjudged([decision.partition for decision in decisions])
         refused = self._judge_again(again)
-        waves, of_waves = self._run_waves(computed, schema) if computed else (0, {})
+        waves, of_waves = self._waves().run(computed, schema) if computed else (0, {})
         refused = {**refused, **of_waves} or self._judge_together(decisions, waves)
         self._forget_script()
         self._warn_of_skew(computed)
@@ -196,7 +182,7 @@ class StageRunner:
         for name, seen in self._frames.reads.items():
             stage = self._reading.pipeline.stage(name)
             declared = self._reading.pipeline.reads_of(stage)
-            found = undeclared([*side_reads(stage.job, project, stage.frames), *seen], declared, roots)
+            found = undeclared([*side_reads(stage.entries, project, stage.frames), *seen], declared, roots)
             if found and declared.undeclared is Undeclared.STRICT:
                 refused[name] = found
                 continue
@@ -218,84 +204,21 @@ class StageRunner:
         records = [decision.record for decision in self._reading.decisions[self._task.stage.name] if decision.record]
         return bool(records) and all(has_columns(record, schema) for record in records)
 
-    def _run_waves(self, remaining: tuple[Decision, ...], schema: StructType) -> tuple[int, dict[int, str]]:
-        """The number of waves, and the partitions that the gate refused."""
-        files = FileSizer.guess(self._task.stage.output.file_bytes, schema).corrected_by(_recorded_files(remaining))
-        (size, reason), number, refused = self._sizer.first(len(remaining)), self._waves_before, dict[int, str]()
-        timed: list[TimedWave] = []
-        while remaining:
-            number += 1
-            share = f"takes {size} of {len(remaining)} partitions: {reason}"
-            self._workplace.progress(f"{self._task.stage.name}: wave {number} {share}")
-            TIMINGS.passed(Lap.CHECK)
-            current, remaining = remaining[:size], remaining[size:]
-            with in_wave(WavePlace(self._task.stage.name, number, tuple(decision.partition for decision in current))):
-                wave, computing = self._compute(self._files(number, current, files, timed), current, schema)
-                with self._meter.at(Side.PUBLISHING):
-                    right = self._publisher.right_to(self._task.stage.name, current)
-                    refused |= self._delivery.deliver(wave.of(right.partitions), right)
-            self._meter.end_wave(len(current), wave.rows, wave.staged.bytes, wave.seconds)
-            self._at_boundary()
-            TIMINGS.wave_passed()
-            files = files.corrected_by([file for files in wave.staged.files.values() for file in files])
-            timed.append((len(current), seconds := wave.seconds, wave.staged.bytes))
-            size, reason = self._sizer.following(len(remaining), timed, seconds - computing)
-        return number - self._waves_before, refused
-
-    def _compute(self, files: WaveFiles, decisions: tuple[Decision, ...], schema: StructType) -> tuple[Wave, float]:
-        """The wave, staged and measured, and the seconds that it took to stage it."""
-        started, number = time.monotonic(), files.wave
-        self._meter.begin_wave(number)
-        self._reach(Point.BEFORE_WRITE, number)
-        name, faults, suite = self._task.stage.name, self._workplace.faults, self._task.suite
-        computing, reporting = self._frames.computing(self._task.stage), self._reporting(decisions)
-        with computing, reporting, faults.reach_within(Point.MID_WRITE, name, number, lambda: files.begun):
-            with self._meter.in_query(dealt=not files.arranged):
-                frame = self._frames.output(self._task.stage, files.partitions)
-                staged = self._session.write(frame, files, self._unjudged(schema))
-            with self._meter.at(Side.WRITING):
-                kept = self._keep(files)
-            counted = self._frames.counted(self._task.stage, files.partitions)
-        written = time.monotonic()
-        self._reach(Point.AFTER_WRITE, number)
-        seconds = written - started
-        with self._meter.at(Side.JUDGING):
-            measured = self._session.measure(staged, schema, files.partitions, suite, seconds)
-            staged, measured, aside = self._setting_aside.good_rows(staged, measured, schema, files, seconds)
-        self._reach(Point.AFTER_MEASURE, number)
-        kept = {partition: (*kept.get(partition, ()), *aside.get(partition, ())) for partition in files.partitions}
-        return Wave(number, decisions, staged, measured.metrics, started, kept, measured.verdicts, counted), seconds
-
-    def _unjudged(self, schema: StructType) -> StructType | None:
-        """The schema, if no gate reads the rows, and their files have no other values than Spark has: a pipeline's own
-        settings can make them hold less, as timestamps of milliseconds, or make its session hash otherwise.
-        """
-        changed = self._reading.pipeline.spark_of(self._task.stage).keys() & RESULT_SETTINGS.keys()
-        return None if self._task.suite or changed else schema
-
-    def _keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
-        if not self._task.stage.states:
-            return {}
-        self._reach(StatePoint.BEFORE_STATE, files.wave)
-        return self._keeping.keep(files)
-
-    def _files(
-        self, number: int, decisions: Sequence[Decision], sizer: FileSizer, timed: Sequence[TimedWave]
-    ) -> WaveFiles:
-        """
-        :param timed: the waves before.
-        """
-        records = {decision.partition: decision.record for decision in decisions}
-        recorded = {partition: record.bytes if record else None for partition, record in records.items()}
-        return WaveFiles(
-            location=self._task.location,
-            attempt_id=self._task.attempt.attempt_id,
-            wave=number,
-            partitions=tuple(decision.partition for decision in decisions),
-            sort_by=self._frames.group_columns(self._task.stage),
-            arranged=self._frames.is_arranged(self._task.stage),
-            rows_per_file=sizer.rows_per_file,
-            starts=self._sizer.task_starts(recorded, WaveCost.of(timed) if timed else None),
+    def _waves(self) -> Waves:
+        task, reading = self._task, self._reading
+        may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
+        return Waves(
+            task,
+            reading,
+            self._frames,
+            Delivery(task, self._workplace, self._committer, may_differ=may_differ),
+            session=self._session,
+            publisher=self._publisher,
+            sizer=self._sizer,
+            before=self._waves_before,
+            at_boundary=self._at_boundary,
+            may_begin=self._may_begin,
+            meter=self._meter,
         )
 
     def _reporting(self, decisions: Sequence[Decision]) -> AbstractContextManager[None]:
@@ -313,51 +236,6 @@ class StageRunner:
 
     def _reach(self, point: Point | StatePoint, wave: int = 0) -> None:
         self._workplace.faults.reach(point, self._task.stage.name, wave)
-
-
-def _recorded_files(decisions: Sequence[Decision]) -> list[DataFile]:
-    return [file for decision in decisions if decision.record for file in decision.record.files]
-
-
-class Keeping:
-    """Stages what one stage keeps from interval to interval beside the rows of its waves, so that one commit tells of
-    both; ``earlier`` is what it goes on with.
-    """
-
-    def __init__(self, task: StageTask, earlier: Earlier, frames: Frames, session: Session) -> None:
-        self.task, self.earlier, self.frames, self.session = task, earlier, frames, session
-
-    def keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
-        """Write what the partitions of a wave keep, whose rows were written just now."""
-        kept: dict[int, list[StatePart]] = defaultdict(list)
-        for shape in self.task.stage.states:
-            for partition, part in self._parts(shape, files).items():
-                kept[partition].append(part)
-        return {partition: tuple(parts) for partition, parts in kept.items()}
-
-    def _parts(self, shape: StateShape, rows: WaveFiles) -> Mapping[int, StatePart]:
-        order = STATE_POSITION if shape.kind.is_list else STATE_GROUP
-        files = replace(rows, below=f"{STATE_FOLDER}/{shape.name}", sort_by=(order,), arranged=False)
-        staged = self.session.write(self.frames.kept(self.task.stage, shape, rows.partitions), files)
-        measured = self.session.measure(staged, state_schema(shape), rows.partitions, None, 0).metrics
-        return {
-            metrics.partition: self._part(shape, metrics, staged.files.get(metrics.partition, ()))
-            for metrics in measured
-        }
-
-    def _part(self, shape: StateShape, measured: PartitionMetrics, files: tuple[DataFile, ...]) -> StatePart:
-        stage, earlier = self.task.stage, self.earlier
-        cut = Cut(stage.partitions, stage.max_parallelism)
-        return StatePart(
-            name=shape.name,
-            files=files,
-            rows=measured.rows,
-            fingerprint=measured.fingerprint,
-            partitions=cut.partitions,
-            max_parallelism=cut.max_parallelism,
-            began=earlier.given(shape, measured.partition, cut).identity,
-            after=earlier.interval if earlier.records else None,
-        )
 
 
 def wave_sizer(stage: Stage, pipeline: Pipeline, ledger: Ledger, settings: Settings) -> WaveSizer:

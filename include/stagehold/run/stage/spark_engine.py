@@ -20,6 +20,7 @@ from stagehold.gates.judge import (
 )
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.catalog_entry import register
 from stagehold.lake.commit.committer import Committer, committer_for
 from stagehold.lake.commit.staging import StagedWave, WaveFiles, stage_frame
 from stagehold.lake.measure import (
@@ -75,7 +76,7 @@ class SparkEngine:
         clock = CallClock()
         with session_of(attempt.attempt_id, dead, self._settings, self._progress, stall_timeout, clock) as spark:
             TIMINGS.passed(Lap.SESSION)
-            send_project(spark, (stage.job for stage in stages), Path(self._settings.project))
+            send_project(spark, (stage.entries for stage in stages), Path(self._settings.project))
             TIMINGS.passed(Lap.MODULES)
             gated = any(stage.gate for stage in stages)
             yield SparkStageSession(spark, self._settings, clock, gated=gated, progress=self._progress)
@@ -208,6 +209,9 @@ class SparkStageSession:
         seconds = {record.partition: record.seconds or 0.0 for record in records}
         content = RecordedContent(records)
         return measure_and_judge(self._recorded(content), content, tuple(seconds), suite, seconds)
+
+    def register(self, uri: str, name: str) -> None:
+        register(measuring_session(self._spark), uri, name)
 
     def judge_together(self, records: Sequence[PartitionRecord], suite: Suite) -> Sequence[GateVerdict]:
         return judge_together(self._recorded(RecordedContent(records)), suite)

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from functools import partial
 
 from stagehold.chronicle.chronicle import open_ledger
-from stagehold.errors import LedgerUnavailable
+from stagehold.errors import LedgerUnavailable, UnknownName
 from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import TRACE, Attempt, Event
+from stagehold.model.records import TRACE, Attempt, Event, RunState
 from stagehold.model.states import AttemptEvent
 from stagehold.run.stopping.stopping import at_work, settle_cancelled
 from stagehold.settings import Settings
@@ -33,19 +33,24 @@ log = logging.getLogger(__name__)
 
 
 @contextmanager
-def cancel_watch(run_id: str, cancellation: CancellationSettings, settings: Settings) -> Iterator[None]:
+def cancel_watch(
+    run_id: str, cancellation: CancellationSettings, settings: Settings, *, by_any: bool = False
+) -> Iterator[None]:
     """Raise KeyboardInterrupt in the block, which the main thread runs, when the run is asked to be cancelled; once
     more after each ``interval``. If the block has not ended by ``timeout``, say so in the ledger and end this process
     and its group with SIGKILL. Another thread's signals are not handled, so elsewhere nothing is watched.
 
     What is asked for while the ledger is away is heard when it is back.
+
+    :param by_any: whether it counts how ever the run came to be cancelled, as for a process that nobody may be left to
+        interrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     ended = threading.Event()
     with open_ledger(settings) as ledger, _interruptible():
-        watch = _Watch(run_id, cancellation, ledger, ended)
+        watch = _Watch(run_id, cancellation, ledger, ended, by_any=by_any)
         thread = threading.Thread(target=watch.look, name=f"cancel watch of {run_id}", daemon=True)
         thread.start()
         try:
@@ -65,8 +70,16 @@ def _interruptible() -> Iterator[None]:
 
 
 class _Watch:
-    def __init__(self, run_id: str, cancellation: CancellationSettings, ledger: Ledger, ended: threading.Event) -> None:
-        self._run_id, self._ledger, self._ended = run_id, ledger, ended
+    def __init__(
+        self,
+        run_id: str,
+        cancellation: CancellationSettings,
+        ledger: Ledger,
+        ended: threading.Event,
+        *,
+        by_any: bool,
+    ) -> None:
+        self._run_id, self._ledger, self._ended, self._by_any = run_id, ledger, ended, by_any
         self._interval, self._timeout = cancellation.interval.total_seconds(), cancellation.timeout.total_seconds()
 
     def look(self) -> None:
@@ -76,7 +89,10 @@ class _Watch:
 
     def _asked(self) -> bool:
         try:
-            return self._ledger.runs.get(self._run_id).cancel_asked_at is not None
+            run = self._ledger.runs.get(self._run_id)
+            return run.cancel_asked_at is not None or (self._by_any and run.state is RunState.CANCELLING)
+        except UnknownName:  # it has not begun
+            return False
         except LedgerUnavailable as error:
             log.info("cannot see whether %s is to be cancelled: %s", self._run_id, error)
             return False

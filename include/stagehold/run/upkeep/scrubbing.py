@@ -31,7 +31,7 @@ from stagehold.plan.scrub import (
     to_compare,
 )
 from stagehold.plan.split.regions import Region, stage_regions
-from stagehold.run.delivery.content_check import mismatches
+from stagehold.run.delivery.content_check import beyond_repair
 from stagehold.run.equipment.workplace import Fingerprints, Progress, Workplace
 from stagehold.run.faults import Faults
 from stagehold.run.lease.lease_holder import described, this_process
@@ -99,7 +99,8 @@ class _Stage:
 
     def scrub(self) -> StageScrub:
         records = to_compare(self.target)
-        damaged = mismatches(records, self.session) if records and self.session else []
+        place, session = self.place, self.session
+        damaged = beyond_repair(records, session, place.settings, place.progress) if records and session else []
         found = (*first_findings(self.target), *(self._mark(damaged) if damaged else ()))
         result = StageScrub(self.target, tuple(sorted(found, key=lambda finding: finding.record.partition)))
         self._tell(result)
@@ -224,8 +225,8 @@ class SnapshotComparison:
     kept until ``opened`` is left.
     """
 
-    def __init__(self, pipeline: Pipeline, open_session: OpenSession, opened: ExitStack) -> None:
-        self._pipeline, self._open_session, self._opened = pipeline, open_session, opened
+    def __init__(self, pipeline: Pipeline, place: ScrubPlace, opened: ExitStack) -> None:
+        self._pipeline, self._place, self._opened = pipeline, place, opened
         self._seed = uuid4().hex
 
     def damaged(self, stages: Sequence[StageSnapshot]) -> dict[str, list[int]]:
@@ -234,10 +235,11 @@ class SnapshotComparison:
             consumable = [record for record in stage.partitions if record.state.readable]
             seed = f"{self._seed}/{stage.shape.id}"
             chosen = to_verify(self._pipeline.verify, consumable, run_id="", interrupted=True, seed=seed)
-            if chosen and (found := mismatches(chosen, self._session)):
+            place = self._place
+            if chosen and (found := beyond_repair(chosen, self._session, place.settings, place.progress)):
                 return {stage.shape.name: [record.partition for record, _ in found]}
         return {}
 
     @cached_property
     def _session(self) -> Fingerprints:
-        return self._opened.enter_context(self._open_session(self._pipeline.stall_timeout))
+        return self._opened.enter_context(self._place.open_session(self._pipeline.stall_timeout))

@@ -15,7 +15,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from stagehold.errors import SparkUnavailable
+from stagehold.errors import InvalidSetting, SparkUnavailable
 from stagehold.lake.store.location import FILES_BY, s3a_options
 from stagehold.settings import Settings
 from stagehold.spark.server.java import jar_paths, pinned_jars
@@ -133,10 +133,24 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
         "spark.databricks.delta.commit.idempotencyCheck.enabled": "true",
+        # Executors remember the uploads of their tasks, and write no file beside each that tells of it.
+        "spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled": "true",
         **{f"spark.hadoop.{name}": text for name, text in s3a_options(os.environ).items()},
         **(LOOPBACK if on_this_machine(settings) else {}),
         **(EXCLUDE_BAD_HOSTS if on_cluster(settings) else {}),
+        **_given(settings),
     }
+
+
+def _given(settings: Settings) -> Mapping[str, str]:
+    """:raises InvalidSetting: it is no JSON object of texts. It may have secrets in it, so it is not shown."""
+    try:
+        given = json.loads(settings.spark_conf or "{}")
+    except ValueError:
+        given = None
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise InvalidSetting("STAGEHOLD_SPARK_CONF", "***", 'a JSON object of texts: {"spark.memory.fraction": "0.7"}')
+    return given
 
 
 def _jars(settings: Settings) -> Mapping[str, str]:

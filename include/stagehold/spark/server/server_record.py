@@ -49,11 +49,12 @@ class ServerState:
 
 def server_folder(settings: Settings) -> Path:
     """The server's working directory, so that nothing it writes by default lands elsewhere."""
-    return settings.home_path / "spark"
+    return Path(settings.spark_folder) if settings.spark_folder else settings.home_path / "spark"
 
 
 def server_log(settings: Settings) -> Path:
-    return settings.home_path / "logs" / "spark.log"
+    folder = server_folder(settings) if settings.spark_folder else settings.home_path / "logs"
+    return folder / "spark.log"
 
 
 def python_stacks(settings: Settings) -> Path:
@@ -81,12 +82,12 @@ def _state_file(settings: Settings) -> Path:
     return server_folder(settings) / "server.json"
 
 
-def write_private(file: Path, text: str) -> None:
+def write_private(file: Path, content: str | bytes) -> None:
     """Replace ``file`` in one step by one that only its owner can read."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as output:
-        output.write(text)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+        output.write(content.encode() if isinstance(content, str) else content)
     draft.replace(file)
 
 

@@ -100,6 +100,13 @@ def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
     return function  # type: ignore[no-any-return]
 
 
+def load_anew(reference: str, project: Path) -> Callable[..., Any]:
+    """What ``module:name`` names, as its file is now, for whoever has no session that was sent anything older."""
+    _note_imported(project)
+    _unload_if_old(None, project)
+    return load_function(reference, project)
+
+
 def query_function(text: str) -> Callable[..., DataFrame]:
     """A function that runs the statements of ``text``. One query is made of its frames alone, as a function's frame is;
     several find them as views, which are names and let each partition be called by itself.
@@ -131,13 +138,15 @@ def _one_query(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) 
     return spark.sql(with_views(own, {name: f"{{{other}}}" for name, other in used.items()}), **given)
 
 
-def _unload_if_old(spark: SparkSession, project: Path) -> None:
+def _unload_if_old(spark: SparkSession | None, project: Path) -> None:
     """A process may outlive an edit, and a session that a module keeps, and come to another project with modules of the
     same names. Modules hold on to each other, so all go when one has to.
     """
     if _are_of_another(project):
         sys.path[:] = [str(project), *(place for place in sys.path if place != str(project))]
-    elif not forget_taken(spark) and all(_version(name) == version for name, version in _imported.copy().items()):
+    elif not (spark and forget_taken(spark)) and all(
+        _version(name) == version for name, version in _imported.copy().items()
+    ):
         return
     for name in _imported.copy():  # other threads load functions meanwhile
         sys.modules.pop(name, None)

@@ -197,7 +197,8 @@ def _open(settings: Settings, session_id: str, clock: CallClock | None) -> Spark
         if clock:
             from stagehold.spark.session.watched_calls import CallWatcher
 
-            intercept_calls(_open_sessions[name].client, CallWatcher(clock))
+            watcher = CallWatcher(clock, own_queries=name != session_id)
+            intercept_calls(_open_sessions[name].client, watcher)
     return cast("SparkSession", StageSession.of(_open_sessions[session_id]))
 
 

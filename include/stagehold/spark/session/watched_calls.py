@@ -18,8 +18,9 @@ from stagehold.spark.session.watchdog import Call, CallClock
 class CallWatcher(UnaryUnaryClientInterceptor, UnaryStreamClientInterceptor, StreamUnaryClientInterceptor):  # type: ignore[misc]
     """Executions tell their progress. Calls that plan (schema, explain) say nothing until they end."""
 
-    def __init__(self, clock: CallClock) -> None:
-        self._clock = clock
+    def __init__(self, clock: CallClock, *, own_queries: bool = False) -> None:
+        """:param own_queries: they are ours, so how their stages stand is told nobody."""
+        self._clock, self._own_queries = clock, own_queries
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         with self._clock.waiting(_name(details)):
@@ -28,7 +29,8 @@ class CallWatcher(UnaryUnaryClientInterceptor, UnaryStreamClientInterceptor, Str
     intercept_stream_unary = intercept_unary_unary
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
-        return WatchedAnswers(continuation(details, request), self._clock, _name(details), request.operation_id)
+        answers = continuation(details, request)
+        return WatchedAnswers(answers, self._clock, _name(details), request.operation_id, self._own_queries)
 
 
 class Deadline(UnaryUnaryClientInterceptor):  # type: ignore[misc]
@@ -44,8 +46,9 @@ class Deadline(UnaryUnaryClientInterceptor):  # type: ignore[misc]
 class WatchedAnswers:
     """The answers to an execution; each but a report of progress that says nothing new is progress."""
 
-    def __init__(self, answers: Any, clock: CallClock, name: str, operation: str) -> None:
+    def __init__(self, answers: Any, clock: CallClock, name: str, operation: str, own_query: bool = False) -> None:
         self._answers, self._clock, self._name, self._operation = answers, clock, name, operation
+        self._own_query = own_query
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -55,7 +58,7 @@ class WatchedAnswers:
             answer = next(self._answers)
             if _is_progress(answer, call):
                 self._clock.progressed(call)
-            if answer.HasField("execution_progress"):
+            if answer.HasField("execution_progress") and not self._own_query:
                 self._clock.tell_stages(_stages(answer.execution_progress))
             for observed in answer.observed_metrics:
                 self._clock.tell_observed(observed.name, [_whole_number(value) for value in observed.values])

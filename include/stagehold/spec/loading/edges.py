@@ -13,8 +13,7 @@ from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import show, suggest
 from stagehold.spec.loading.task_checks import check_shares
 from stagehold.spec.pipeline import Exchange, InputForm, OutputType
-from stagehold.spec.settings.output_settings import CommitterKind
-from stagehold.spec.settings.state_form import StateForm
+from stagehold.spec.settings.output_settings import CommitterKind, StateForm
 from stagehold.spec.yaml import FieldPath, Problem
 
 STATE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

@@ -343,5 +343,5 @@ def _job(stage: StageForm, name: str, draft: Draft) -> str:
 def _output(form: OutputForm, chosen: Chosen, mode: ExecutionMode) -> Output:
     kind, why = chosen
     written = {field: getattr(form, field) for field in OutputForm.model_fields}
-    falls_back = why is TypeReason.MODE and mode is ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK and not kind.stored
+    falls_back = why is TypeReason.MODE and mode.may_store and not kind.stored
     return Output.model_validate({**written, "type": kind, "why": why, "falls_back": falls_back})

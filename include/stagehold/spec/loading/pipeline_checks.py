@@ -20,10 +20,11 @@ from stagehold.spec.loading.restart_checks import restart_problems
 from stagehold.spec.loading.schedule_checks import check_schedule
 from stagehold.spec.loading.source_checks import check_reads, check_source
 from stagehold.spec.loading.sql_checks import check_sql
-from stagehold.spec.loading.task_checks import check_airflow
+from stagehold.spec.loading.task_checks import check_airflow, check_resources
 from stagehold.spec.pipeline import OutputForm, OutputType
 from stagehold.spec.settings.fields import written_name
 from stagehold.spec.settings.output_settings import NO_NAME, OUTPUT_TYPES, OnCodeChange, fit_name, is_fit_name
+from stagehold.spec.settings.source import SourceForm
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem, plain_data
 
@@ -37,7 +38,8 @@ OF_THE_FORMS = ("restore_from_stage", "restore", "allow_non_restored_state", "in
 OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"columns", "committer", "file_bytes"}  # options of an output
-PUBLISHED_ONLY = {"on_foreign_change", "on_waiver_end", "evolution"}
+ENTRY = re.compile(r"([a-z][a-z0-9_]*\.){1,2}[a-z][a-z0-9_]*")
+PUBLISHED_ONLY = {"catalog", "on_foreign_change", "on_waiver_end", "evolution"}
 WORK = ("job", "sql", "script")  # what a stage does, in one of these ways
 
 
@@ -49,9 +51,11 @@ def check(draft: Draft) -> Iterator[Problem]:
     yield from _check_spark(draft.form.spark, ())
     yield from check_failures(draft)
     yield from check_airflow(draft)
+    yield from check_resources(draft)
     yield from check_notifiers(draft)
     yield from _check_uids(draft)
     yield from _check_tables(draft)
+    yield from _check_entries(draft)
     yield from _check_stored_only(draft)
     yield from _check_published_only(draft)
     for name in draft.declared:
@@ -89,10 +93,16 @@ def _check_secrets(draft: Draft) -> Iterator[Problem]:
         if not SECRET.fullmatch(name):
             yield Problem(("secrets",), show(name), SECRET_ALLOWED)
     for name, stage in draft.stages.items():
-        named = stage.source.password_secret if stage.source and not stage.source.password_variable else None
-        if named is not None and named not in declared and not draft.is_broken("secrets"):
-            allowed = f"one of `secrets` of the pipeline: {suggest(named, declared)}"
-            yield Problem(("stages", name, "source", "password_secret"), show(named), allowed)
+        for field, named in _named_secrets(stage.source) if stage.source else ():
+            if named not in declared and not draft.is_broken("secrets"):
+                allowed = f"one of `secrets` of the pipeline: {suggest(named, declared)}"
+                yield Problem(("stages", name, "source", *field), show(named), allowed)
+
+
+def _named_secrets(source: SourceForm) -> Iterator[tuple[FieldPath, str]]:
+    if source.password_secret is not None and not source.password_variable:
+        yield ("password_secret",), source.password_secret
+    yield from ((("secret_options", option), named) for option, named in source.secret_options.items())
 
 
 def _check_restart(draft: Draft) -> Iterator[Problem]:
@@ -146,6 +156,18 @@ def _check_tables(draft: Draft) -> Iterator[Problem]:
             yield Problem(path, show(output.table), f"a table of its own; {publisher[output.table]} publishes this one")
         elif output.table is not None:
             publisher[output.table] = name
+
+
+def _check_entries(draft: Draft) -> Iterator[Problem]:
+    owner: dict[str, str] = {}
+    for name, stage in draft.stages.items():
+        entry, path = stage.output.catalog, ("stages", name, "output", "catalog")
+        if entry is None or draft.types[name] is not OutputType.BLOCKING_PERSISTENT:
+            continue
+        if not ENTRY.fullmatch(entry):
+            yield Problem(path, show(entry), "schema.table or catalog.schema.table, in lower case")
+        elif owner.setdefault(entry, name) != name:
+            yield Problem(path, show(entry), f"a name of its own; {owner[entry]} registers its table under this one")
 
 
 def _check_stored_only(draft: Draft) -> Iterator[Problem]:

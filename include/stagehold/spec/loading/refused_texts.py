@@ -14,7 +14,7 @@ from stagehold.model.keys.interval_text import FORMS
 from stagehold.model.keys.interval_text import VARIABLE as INTERVAL
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import StageForm, suggest
-from stagehold.spec.settings.source import SourceKind
+from stagehold.spec.settings.source import gives_rows
 from stagehold.spec.yaml import FieldPath, Problem
 
 LAKE = "${lake}"
@@ -80,7 +80,7 @@ def _resolves_lake(path: FieldPath, draft: Draft) -> bool:
 
 def _resolves_interval(path: FieldPath) -> bool:
     match path:
-        case ("stages", _, "source", "path" | "splits" | "where" | "query", *_):
+        case ("stages", _, "source", "path" | "splits" | "where" | "query" | "options", *_):
             return True
     return False
 
@@ -88,7 +88,7 @@ def _resolves_interval(path: FieldPath) -> bool:
 def _reads_a_database(path: FieldPath, draft: Draft) -> bool:
     """Whether the field is of such a source; its conditions are no paths."""
     stage = draft.stages.get(path[1])
-    return stage is not None and stage.source is not None and stage.source.kind is SourceKind.JDBC
+    return stage is not None and stage.source is not None and gives_rows(stage.source.kind, stage.source.path)
 
 
 def _allowed(path: FieldPath, found: str, draft: Draft) -> str:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
+from stagehold.code.project import Module, load_module
 from stagehold.code.sql_slice import SliceUnfit, check_slice, with_interval
 from stagehold.model.keys.interval_text import FORMS, IntervalTimes, names_interval, of_interval
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show, suggest
+from stagehold.spec.loading.named_code import class_problem
 from stagehold.spec.settings.output_settings import OUTPUT_TYPES
 from stagehold.spec.settings.source import (
     INFER,
-    SPLITS_ALLOWED,
     IncrementalForm,
     SourceForm,
     SourceKind,
-    SplitSize,
     TakenBy,
+    gives_rows,
 )
+from stagehold.spec.settings.split_forms import SPLITS_ALLOWED, SplitSize
 from stagehold.spec.yaml import FieldPath, Problem
 
 ENVIRONMENT_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,6 +35,8 @@ OF_ALL = ("owner", "description", "max_age")
 FILES = ("path", "splits", "if_missing", "incremental", "on_change", "columns", "freshness", *OF_ALL)
 FIELDS = {
     SourceKind.PARQUET: (*FILES, "where"),
+    SourceKind.ORC: (*FILES, "where"),
+    SourceKind.AVRO: (*FILES, "schema", "options"),
     SourceKind.CSV: (*FILES, "schema", "header", "delimiter", "options"),
     SourceKind.JSON: (*FILES, "schema", "options"),
     SourceKind.DELTA: (*FILES, "where", "version", "from_version", "to_version"),
@@ -38,7 +44,10 @@ FIELDS = {
         *("url", "driver", "table", "query", "column", "lower", "upper", "splits"),
         *("user_variable", "password_variable", "password_secret", "options", "reread", *OF_ALL),
     ),
+    SourceKind.PYTHON: ("reader", "schema", "splits", "if_missing", *OF_ALL),
+    SourceKind.SPARK: (*FILES, "format", "schema", "options", "secret_options", "reread"),
 }
+WHICH_FILES = ("pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore")
 # Options of Spark's readers that a field of ours stands for, or that would change which rows are read.
 TAKEN_OPTIONS = {
     SourceKind.CSV: (
@@ -53,6 +62,8 @@ TAKEN_OPTIONS = {
         "pathglobfilter",
     ),
     SourceKind.JSON: ("path", "schema", "inferschema", "samplingratio", "pathglobfilter"),
+    SourceKind.AVRO: ("path", "schema", *WHICH_FILES),
+    SourceKind.SPARK: ("path", "paths", "schema", "basepath", *WHICH_FILES),
     SourceKind.JDBC: (
         *(
             "url",
@@ -68,6 +79,9 @@ TAKEN_OPTIONS = {
         *("user", "password"),
     ),
 }
+# Names of options, without what stands between their words, whose value nobody may see.
+SECRET_OPTION = re.compile(r"(password|passwd|pwd|secret|token|credentials?|accesskey|apikey|privatekey|accountkey)$")
+READER_ALLOWED = "module:Class, such as jobs.shop_api:Orders"
 PASSWORD_IN_URL = re.compile(r"password\s*=|//[^/?;]*:[^/?;]*@", re.IGNORECASE)
 TABLE_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?")
 TABLE_ALLOWED = "schema.table of a table that is published in the lake, or the path of a Delta table, with a / in it"
@@ -82,7 +96,8 @@ def check_source(draft: Draft, name: str) -> Iterator[Problem]:
             yield Problem((*path, "kind"), "nothing", ", ".join(SourceKind))
         return
     yield from _check_fields(source, source.kind, path)
-    for problem in (*_missing(source, source.kind, path), *_at_odds(source, source.kind, path)):
+    own = _check_reader(source, path, draft.project) if source.kind is SourceKind.PYTHON else ()
+    for problem in (*_missing(source, source.kind, path), *_at_odds(source, source.kind, path), *own):
         # A field that is there but cannot be read is neither missing nor at odds with another.
         if not draft.is_broken(*problem.path) and not any(
             draft.is_broken(*path, other) for other in FIELDS[source.kind]
@@ -104,12 +119,14 @@ def _check_fields(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iter
 
 
 def _missing(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[Problem]:
-    listed = isinstance(source.splits, tuple)
+    listed = isinstance(source.cut, tuple)
     if source.splits is None:
         yield Problem((*path, "splits"), "nothing", SPLITS_ALLOWED)
     if kind is SourceKind.JDBC:
         yield from _missing_of_jdbc(source, path)
-    elif not source.path and not listed:
+    elif kind is SourceKind.SPARK:
+        yield from _check_format(source, path)
+    elif not source.path and not listed and kind is not SourceKind.PYTHON:
         yield Problem(
             (*path, "path"),
             show(source.path),
@@ -120,6 +137,60 @@ def _missing(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[
             f"columns with their types, as in 'id bigint, name string', or {INFER} to guess them from the first file"
         )
         yield Problem((*path, "schema"), show(source.ddl), allowed)
+    elif kind in (SourceKind.AVRO, SourceKind.SPARK) and source.ddl is not None and not _names_columns(source.ddl):
+        allowed = "columns with their types, as in 'id bigint, name string'; without it, those of the first file"
+        yield Problem((*path, "schema"), show(source.ddl), allowed)
+
+
+def _check_format(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
+    if not source.format or source.format.lower() in (*SourceKind,):
+        allowed = "a format of Spark, such as xml or text"
+        own = f"; `kind: {source.format.lower()}` reads it" if source.format else ""
+        yield Problem((*path, "format"), show(source.format) if source.format else "nothing", f"{allowed}{own}")
+    if source.path is None:
+        if not isinstance(source.cut, tuple) and source.cut not in (None, 1):
+            allowed = "1, or a list with the condition of each split; without a `path` there are no files to deal"
+            yield Problem((*path, "splits"), show(source.given["splits"]), allowed)
+        of_files = {*FILES} - {"path", "splits", *OF_ALL}
+        yield from _unfit(source, path, of_files, "nothing without a `path`, whose files it is about")
+    else:
+        yield from _unfit(source, path, {"reread"}, "nothing beside a `path`, whose files tell what is new")
+    for option, value in source.options.items():
+        if SECRET_OPTION.search(re.sub(r"[^a-z]", "", option.lower())) or PASSWORD_IN_URL.search(value):
+            allowed = f"no secret in clear; `secret_options: {{{option}: NAME}}` names the secret that it is"
+            yield Problem((*path, "options", option), "a secret", allowed)
+
+
+def _check_reader(source: SourceForm, path: FieldPath, project: Path) -> Iterator[Problem]:
+    if isinstance(source.cut, tuple):
+        yield Problem((*path, "splits"), show(source.given["splits"]), "a whole number, 1 or more, or {bytes: 128mb}")
+    if source.ddl is None or not _names_columns(source.ddl):
+        allowed = "columns with their types, as in 'id bigint, name string', which `read` gives"
+        yield Problem((*path, "schema"), show(source.ddl), allowed)
+    problem = class_problem(source.reader, project) if source.reader else (show(source.reader), READER_ALLOWED)
+    if problem is None and (module := load_module(str(source.reader).partition(":")[0], project)) is not None:
+        problem = _lacking_methods(module, str(source.reader))
+    if problem is not None:
+        yield Problem((*path, "reader"), *problem)
+
+
+def _lacking_methods(module: Module, reader: str) -> tuple[str, str] | None:
+    """What is wrong with a class that is defined there and inherits from none."""
+    wanted = {"splits": ["self", "ctx"], "read": ["self", "ctx", "split"]}
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ClassDef) and node.name == reader.partition(":")[2] and not node.bases:
+            found = {each.name: len(each.args.args) for each in node.body if isinstance(each, ast.FunctionDef)}
+            lacking = [name for name, given in wanted.items() if found.get(name) != len(given)]
+            if lacking:
+                forms = " and ".join(f"`def {name}({', '.join(wanted[name])})`" for name in lacking)
+                return show(reader), f"a class with {forms}"
+    return None
+
+
+def _unfit(source: SourceForm, path: FieldPath, fields: Collection[str], allowed: str) -> Iterator[Problem]:
+    for field in sorted({*fields} & set(source.given)):
+        given = source.given[field]
+        yield Problem((*path, field), show(given.value if isinstance(given, StrEnum) else given), allowed)
 
 
 def _missing_of_jdbc(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
@@ -143,18 +214,18 @@ def _missing_of_jdbc(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
 def _check_range(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
     """Several splits need a column and its bounds, unless each has a condition of its own."""
     bounds = {field: source.given.get(field) for field in ("column", "lower", "upper")}
-    if isinstance(source.splits, SplitSize):
+    if isinstance(source.cut, SplitSize):
         yield Problem(
             (*path, "splits"),
             "a size",
             "a whole number, 1 or more, or a list of conditions; nobody knows the size of a table",
         )
         return
-    if isinstance(source.splits, tuple):
+    if isinstance(source.cut, tuple):
         for field in (field for field, value in bounds.items() if value is not None):
             yield Problem((*path, field), show(bounds[field]), "no range beside a list of conditions in splits")
         return
-    if any(value is not None for value in bounds.values()) or (source.splits or 1) > 1:
+    if any(value is not None for value in bounds.values()) or (source.cut or 1) > 1:
         for field in (field for field, value in bounds.items() if value is None):
             yield Problem(
                 (*path, field), "nothing", "column, lower and upper, by which rows are dealt; or a list of conditions"
@@ -168,9 +239,9 @@ def _check_range(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
 
 
 def _at_odds(source: SourceForm, kind: SourceKind, path: FieldPath) -> Iterator[Problem]:
-    if kind is SourceKind.JDBC:
+    if gives_rows(kind, source.path):
         return
-    if isinstance(source.splits, tuple):
+    if isinstance(source.cut, tuple):
         if kind is SourceKind.DELTA:
             yield Problem((*path, "splits"), show(source.splits), "a whole number, 1 or more, or {bytes: 128mb}")
         for field in sorted({"path", "incremental", "where", "if_missing"} & set(source.given)):
@@ -240,6 +311,10 @@ def _check_versions(source: SourceForm, path: FieldPath) -> Iterator[Problem]:
             show(source.to_version),
             "with from_version, and not before it; version reads the whole table",
         )
+
+
+def _names_columns(text: str) -> bool:
+    return text != INFER and _is_ddl(text)
 
 
 def _is_ddl(text: str) -> bool:

@@ -13,7 +13,10 @@ from stagehold.spec.form import show
 from stagehold.spec.loading.named_code import job_problem
 from stagehold.spec.pipeline import Exchange
 from stagehold.spec.settings.airflow_settings import CALLBACKS, OF_SLOTS, OF_THE_ORDER, TaskSettings
+from stagehold.spec.settings.fields import SpecPart
+from stagehold.spec.settings.launch_settings import Launcher, Resources, conf_refusal
 from stagehold.spec.settings.run_settings import ScheduleMode
+from stagehold.spec.settings.split_forms import Assignment
 from stagehold.spec.yaml import FieldPath, Problem
 
 CUT_ALIKE = "only where all stages that run together are cut alike"
@@ -34,6 +37,7 @@ def check_shares(draft: Draft) -> Iterator[Problem]:
         )
     for region in regions_of(draft):
         yield from _check_tasks(draft, region)
+        yield from _check_assignment(draft, region)
         yield from _check_co_location(draft, region)
 
 
@@ -76,6 +80,18 @@ def _check_tasks(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
             yield Problem(path, f"{tasks}, but {obstacle}", CUT_ALIKE)
 
 
+def _check_assignment(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
+    if all(draft.stages[name].max_parallel_tasks == 1 for name in region):
+        for name in region:
+            source = draft.stages[name].source
+            if source is not None and source.asked_for:
+                yield Problem(
+                    ("stages", name, "source", "splits"),
+                    f"assignment: {Assignment.DYNAMIC}",
+                    "only with max_parallel_tasks: 2 or more: it is these tasks that ask for splits",
+                )
+
+
 def _check_co_location(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
     groups = {name: draft.stages[name].co_location for name in region if draft.stages[name].co_location is not None}
     for name, group in groups.items():
@@ -114,7 +130,24 @@ def check_airflow(draft: Draft) -> Iterator[Problem]:
     if runs not in (None, 1) and draft.form.schedule_mode is ScheduleMode.EAGER:
         yield Problem(("airflow", "max_active_runs"), show(runs), "1 with schedule_mode: eager")
     for region in regions_of(draft):
-        yield from _check_agreement(draft, region)
+        yield from _check_agreement(draft, region, "airflow", TaskSettings)
+
+
+def check_resources(draft: Draft) -> Iterator[Problem]:
+    """Whether `resources:` can be given: to an application that is started for the region."""
+    sections: dict[FieldPath, Resources] = {("resources",): draft.form.resources}
+    sections |= {("stages", name, "resources"): stage.resources for name, stage in draft.stages.items()}
+    shared = draft.form.launcher is Launcher.SERVER and not draft.is_broken("launcher")
+    for path, section in sections.items():
+        if shared and section.model_fields_set:
+            allowed = "only with `launcher: submit`: the server that all share is started with STAGEHOLD_SPARK_CONF"
+            yield Problem(path, "a mapping", allowed)
+        for name in section.conf:
+            if refusal := conf_refusal(name):
+                why, instead = refusal
+                yield Problem((*path, "conf", name), f"{show(name)}, {why}", instead)
+    for region in regions_of(draft):
+        yield from _check_agreement(draft, region, "resources", Resources)
 
 
 def _check_slots(section: TaskSettings, path: FieldPath, draft: Draft) -> Iterator[Problem]:
@@ -158,15 +191,12 @@ def _written(function: Function) -> str:
     return ", ".join(argument.arg for argument in (*function.args.posonlyargs, *function.args.args))
 
 
-def _check_agreement(draft: Draft, region: Sequence[str]) -> Iterator[Problem]:
+def _check_agreement(draft: Draft, region: Sequence[str], section: str, form: type[SpecPart]) -> Iterator[Problem]:
     """Stages that run together are one task."""
-    for field in TaskSettings.model_fields:
-        said = {
-            name: getattr(draft.stages[name].airflow, field)
-            for name in region
-            if field in draft.stages[name].airflow.model_fields_set
-        }
+    sections = {name: getattr(draft.stages[name], section) for name in region}
+    for field in form.model_fields:
+        said = {name: getattr(one, field) for name, one in sections.items() if field in one.model_fields_set}
         if len(set(map(str, said.values()))) > 1:
             for name, value in said.items():
                 allowed = f"one value for all stages that run together as one task: {', '.join(region)}"
-                yield Problem(("stages", name, "airflow", field), show(value), allowed)
+                yield Problem(("stages", name, section, field), show(value), allowed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date, datetime
 from inspect import get_annotations
 from typing import Annotated, Any, Literal
 
@@ -105,3 +106,20 @@ Environment = Annotated[
 Options = Annotated[
     Mapping[str, str], BeforeValidator(_option_texts, json_schema_input_type=Mapping[str, str | bool | float])
 ]
+
+BOUND_ALLOWED = "a whole number, a date or a time without a zone"
+
+
+def read_bound(given: Any) -> int | date | datetime:
+    """A bound of a range; a text has to be a date or a time in ISO form."""
+    if isinstance(given, str):
+        try:
+            given = date.fromisoformat(given) if len(given) <= len("2024-01-01") else datetime.fromisoformat(given)
+        except ValueError:
+            raise PydanticCustomError("bound", BOUND_ALLOWED) from None
+    if isinstance(given, bool) or not isinstance(given, int | date) or getattr(given, "tzinfo", None) is not None:
+        raise PydanticCustomError("bound", BOUND_ALLOWED)
+    return given
+
+
+Bound = Annotated[int | datetime | date, BeforeValidator(read_bound, json_schema_input_type=int | str)]

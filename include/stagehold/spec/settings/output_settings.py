@@ -1,15 +1,21 @@
-"""How an output is kept: what there is to choose, its declared columns, and how their types are spelled."""
+"""How an output is kept, and what counts of it although something has changed: what there is to choose, its declared
+columns, how their types are spelled, and what a stage keeps beside it from interval to interval.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import PlainValidator
+from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from stagehold.spec.settings.fields import COLUMN_TYPES, SpecPart, Switch, plain_type
+from stagehold.model.keys.key_groups import HASH_NAME
+from stagehold.model.stage_state import StateColumn, StateKind, StateShape
+from stagehold.model.units import PositiveDuration
+from stagehold.spec.settings.fields import COLUMN_TYPES, Columns, ColumnType, KeyParts, SpecPart, Switch, plain_type
 
 OUTPUT_TYPES = f"{COLUMN_TYPES}, or of such types array<string>, map<string,int>, struct<a:int,b:string>"
 NESTED = re.compile(r"(?P<kind>array|map|struct)<(?P<inner>.+)>", re.IGNORECASE)
@@ -133,3 +139,43 @@ class ColumnForm(SpecPart):
 
     def __str__(self) -> str:
         return f"{self.type}{'' if self.null else ', never NULL'}"
+
+
+class KeepSettings(SpecPart):
+    """Which changes leave recorded partitions as they are, and how old they may be."""
+
+    keep: KeyParts = ()
+    """Changes that leave recorded partitions as they are, besides those that the pipeline names: of `code`, `params`,
+    `environment` (versions of Python and Spark), `sources`. For a stored output. Example: `keep: [environment]`"""
+
+    max_age: PositiveDuration | None = None
+    """How old its data may be when a run begins; what is older runs again. Example: `max_age: 7d`"""
+
+
+class StateForm(SpecPart):
+    """What a stage keeps under one name from interval to interval; the file names it before."""
+
+    kind: StateKind = StateKind.KEYED
+    """How it is dealt to partitions: `keyed`, each row to the partition of its key, like the rows of a keyed input. The
+    others are lists. When the number of partitions changes, elements of a `split` one are dealt anew, each partition
+    is given all of a `union` one, and one copy of a `broadcast` one, of which all partitions hold the same.
+    Example: `kind: split`"""
+
+    key: Columns = ()
+    """Columns of `keyed` state that tell a row's partition, one name or a list, like the `key` of the stage.
+    Example: `key: customer`"""
+
+    columns: Mapping[str, ColumnType] = Field(default_factory=dict)
+    """Names and types of the columns, as Spark spells these. Needed. One that is added later is NULL in what was left
+    before.
+    Example: `columns: {customer: bigint, total: "decimal(18,2)"}`"""
+
+    def shape(self, name: str) -> StateShape:
+        """What is kept under ``name``, as checkpoints describe it."""
+        return StateShape(
+            name=name,
+            kind=self.kind,
+            columns=tuple(StateColumn(column, kind) for column, kind in self.columns.items()),
+            key=self.key,
+            hash_name=HASH_NAME if self.kind is StateKind.KEYED else None,
+        )

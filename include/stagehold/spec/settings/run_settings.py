@@ -17,6 +17,7 @@ from stagehold.errors import InvalidParameter
 from stagehold.model.units import Duration, DurationOrAuto, PositiveDuration, Size
 from stagehold.spec.settings.airflow_settings import DagSettings
 from stagehold.spec.settings.fields import Count, KeyParts, Names, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.launch_settings import Launcher, Resources
 from stagehold.spec.settings.reads import Undeclared
 from stagehold.spec.settings.restart import RestartSettings
 
@@ -35,6 +36,12 @@ class ExecutionMode(StrEnum):
     PIPELINED_FORCED = "pipelined_forced"
     BATCH = "batch"
     BATCH_FORCED = "batch_forced"
+    AUTO = "auto"
+
+    @property
+    def may_store(self) -> bool:
+        """Whether what it lets flow may be stored all the same, in one interval."""
+        return self in (ExecutionMode.PIPELINED_WITH_BATCH_FALLBACK, ExecutionMode.AUTO)
 
 
 class VerifyPolicy(StrEnum):
@@ -43,6 +50,13 @@ class VerifyPolicy(StrEnum):
     NEVER = "never"
     SAMPLE = "sample"
     ALWAYS = "always"
+
+
+class MatchPolicy(StrEnum):
+    """By what a stage finds what a checkpoint has of it."""
+
+    NAMES = "names"
+    STRUCTURE = "structure"  # and by its place in the graph where no name fits
 
 
 class RestorePolicy(StrEnum):
@@ -226,6 +240,8 @@ class RunSettings(SpecPart):
     read by key or whole along, too: its reader is then one wave. `pipelined_with_batch_fallback` does so until an
     attempt that computed several stages at once fails for want of memory, disk or time, or with Spark; the next ones
     for that interval store each. `pipelined_forced` stores no branches either; `batch_forced` stores everything.
+    `auto` begins as `pipelined_with_batch_fallback`, and stores in each run what is worth it: what would take longer
+    to compute again, by the times on record and by how often attempts failed, than it takes to store.
     `stagehold plan` says what becomes of each exchange, why, and what a kill costs.
     Example: `execution_mode: batch_forced`"""
 
@@ -262,6 +278,12 @@ class RunSettings(SpecPart):
     differs: `fall_back` takes the next one that verifies and says why, `strict` refuses the run.
     Example: `restore: strict`"""
 
+    match: MatchPolicy = MatchPolicy.NAMES
+    """By what a stage finds what is its own in a checkpoint that a run begins with: `names` are its `uid`, its name and
+    what it `was`. With `structure`, a stage for which none of them fits, and that has neither `uid` nor `was`, takes
+    what its place in the graph gives it, as Flink's generated ids do: what comes before it, and how many stages do.
+    Example: `match: structure`"""
+
     early_cutoff: Switch = False
     """Whether a reader stays as it is when its input was computed again to equal content, though by other code.
     Example: `early_cutoff: true`"""
@@ -286,6 +308,16 @@ class RunSettings(SpecPart):
     """Settings of Spark for the sessions in which the stages' functions are called. They count in the stages' keys.
     What is fixed when Spark's server starts is not among them.
     Example: `spark: {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": 8}`"""
+
+    launcher: Launcher = Launcher.SERVER
+    """Where regions are computed: on the `server` that all pipelines share, or, with `submit`, each in a Spark
+    application of its own on STAGEHOLD_SPARK_MASTER. Its driver outlives the task that started it, and the next try
+    of the task finds it again; see production.md.
+    Example: `launcher: submit`"""
+
+    resources: Resources = Resources()
+    """What each application of `launcher: submit` is given; see the fields of `resources`.
+    Example: `launcher: submit, resources: {executor_memory: 4g, executor_cores: 2, instances: 4}`"""
 
     verify: VerifyPolicy = VerifyPolicy.SAMPLE
     """Which reused partitions are compared with their fingerprints before anything is made from them: two of each

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from stagehold.code.sql_slice import names_interval_edges, with_interval
 from stagehold.model.keys.interval_text import IntervalTimes, names_interval, of_interval
-from stagehold.model.units import PositiveDuration, Size, read_size, write_size
-from stagehold.spec.settings.fields import Count, Options, SpecPart, Switch, written_name
+from stagehold.model.units import PositiveDuration
+from stagehold.spec.settings.fields import Bound, Options, SpecPart, Switch, written_name
 from stagehold.spec.settings.output_settings import ColumnForm
+from stagehold.spec.settings.split_forms import AssignedSplits, Assignment, SplitList, Splits, SplitSize, cut_of
 
 INFER = "infer"  # in place of a schema: take the one that the first file seems to have
 
 
 class SourceKind(StrEnum):
-    """Files of one format, a Delta table, or a table of a database."""
+    """Files of one format, a Delta table, a table of a database, or what Spark reads by a format or a class reads."""
 
     PARQUET = "parquet"
+    ORC = "orc"
+    AVRO = "avro"
     CSV = "csv"
     JSON = "json"
     DELTA = "delta"
     JDBC = "jdbc"
+    SPARK = "spark"
+    PYTHON = "python"
 
 
 class OnChange(StrEnum):
@@ -58,56 +62,6 @@ class Reread(StrEnum):
     RUN = "run"
 
 
-SplitList = tuple[tuple[str, ...], ...]
-SPLITS_ALLOWED = "a whole number, 1 or more, {bytes: 128mb}, or a list with the files of each split"
-BOUND_ALLOWED = "a whole number, a date or a time without a zone"
-
-
-class SplitSize(SpecPart):
-    """The size of a split: there are as many as it takes for each to have about so many bytes."""
-
-    bytes: Annotated[int, PlainSerializer(write_size, when_used="json")]  # read by `read_splits`
-
-
-def read_splits(given: Any) -> int | SplitSize | SplitList:
-    """A number, a size, or a list that names what each split reads: one text or several."""
-    if isinstance(given, Mapping) and set(given) == {"bytes"}:
-        return SplitSize(bytes=read_size(given["bytes"]))
-    if isinstance(given, SplitSize):
-        return given
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
-        return given
-    if isinstance(given, list | tuple) and given:
-        splits = tuple(
-            (item,) if isinstance(item, str) else tuple(item) if isinstance(item, list | tuple) else ()
-            for item in given
-        )
-        if all(split and all(isinstance(text, str) and text for text in split) for split in splits):
-            return splits
-    raise PydanticCustomError("splits", SPLITS_ALLOWED)
-
-
-def read_bound(given: Any) -> int | date | datetime:
-    """A bound of a range; a text has to be a date or a time in ISO form."""
-    if isinstance(given, str):
-        try:
-            given = date.fromisoformat(given) if len(given) <= len("2024-01-01") else datetime.fromisoformat(given)
-        except ValueError:
-            raise PydanticCustomError("bound", BOUND_ALLOWED) from None
-    if isinstance(given, bool) or not isinstance(given, int | date) or getattr(given, "tzinfo", None) is not None:
-        raise PydanticCustomError("bound", BOUND_ALLOWED)
-    return given
-
-
-class WrittenSplitSize(SpecPart):
-    """A `SplitSize` as a file says it."""
-
-    bytes: Size
-
-
-WrittenSplits = Count | WrittenSplitSize | Annotated[list[str | list[str]], Field(min_length=1)]
-Splits = Annotated[int | SplitSize | SplitList, BeforeValidator(read_splits, json_schema_input_type=WrittenSplits)]
-Bound = Annotated[int | datetime | date, BeforeValidator(read_bound, json_schema_input_type=int | str)]
 Version = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -204,9 +158,23 @@ class SourceSettings(SpecPart):
     Example: `kind: csv, path: "${lake}/orders/*.csv", splits: 4, schema: "id bigint, name string", delimiter: ";"`"""
 
     options: Options = Field(default_factory=dict)
-    """Options of Spark's reader for `csv`, `json` and `jdbc` that no other field stands for.
+    """Options of Spark's reader for `csv`, `json`, `avro`, `jdbc` and `spark` that no other field stands for. They may
+    name the interval.
     Example: `kind: csv, path: "${lake}/orders/*.csv", splits: 4, schema: "id bigint, name string", options: {mode:
     PERMISSIVE}`"""
+
+    format: str | None = None
+    """The format of `kind: spark`, for `spark.read.format`. Without a `path` it gives rows, as a database does.
+    Example: `kind: spark, format: xml, options: {rowTag: order}, path: "${lake}/orders/*.xml", splits: 4`"""
+
+    reader: str | None = None
+    """The class of `kind: python`, as `module:Class`: `splits(ctx)` says what there is, `read(ctx, split)` reads it.
+    Example: `kind: python, reader: "jobs.shop_api:Orders", schema: "id bigint, name string", splits: 4`"""
+
+    secret_options: Mapping[str, str] = Field(default_factory=dict)
+    """Options of `kind: spark` that nobody may see: each names one of the pipeline's `secrets`.
+    Example: `kind: spark, format: mongodb, options: {database: shop}, secret_options: {connection.uri: api_token},
+    splits: 1`"""
 
     version: Version | None = None
     """The version of a Delta table to read. Without it: the one that is newest when the run plans.
@@ -273,25 +241,34 @@ class SourceSettings(SpecPart):
     """How long ago it may have been read when a run begins; after that it is read again. Example: `max_age: 12h`"""
 
     reread: Reread = Reread.INTERVAL
-    """Whether rows of a database that an interval has read count for all its runs, or are read again by each new run.
+    """Whether rows of a database, or of a format without a path, that an interval has read count for all its runs, or
+    are read again by each new run.
     Example: `kind: jdbc, url: "jdbc:postgresql://db/shop", table: orders, column: id, lower: 1, upper: 100000,
     splits: 8, reread: run`"""
+
+
+def gives_rows(kind: SourceKind | None, path: str | None) -> bool:
+    """Whether a source is asked for rows that meet conditions, and has no files that could be listed."""
+    return kind is SourceKind.JDBC or (kind is SourceKind.SPARK and path is None)
 
 
 class SourceForm(SourceSettings):
     """A source as written: what it needs may be missing."""
 
     kind: SourceKind | None = None
-    """What is read: files of one format, a Delta table, or a table of a database. Needed.
+    """What is read: files of one format, a Delta table, a table of a database, what a `format` of Spark gives, or
+    what a `reader` in Python gives. Needed.
     Example: `kind: parquet, path: "${lake}/orders/*.parquet", splits: 16`"""
 
     splits: Splits | None = None
     """How what is read is cut into partitions: a number, a size for each, or a list of what each split reads (files,
-    or for `jdbc` conditions). Needed.
-    Example: `splits: {bytes: 128mb}`"""
+    or for `jdbc` conditions). Needed. A number or a list (`files`) may have an `assignment`: `static`, where each task
+    of `max_parallel_tasks` has its own, or `dynamic`, where each takes the next ones that nobody has.
+    Example: `splits: {count: 16, assignment: static}`"""
 
     ddl: str | None = Field(default=None, alias="schema")
-    """Columns with their types, for `csv` and `json`; `infer` guesses them from the first file.
+    """Columns with their types, for `csv`, `json` and `python`; `infer` guesses them from the first file. Without it
+    `avro` and `spark` have those of the first file.
     Example: `kind: csv, path: "${lake}/orders/*.csv", splits: 4, schema: "id bigint, name string"`"""
 
     @model_validator(mode="before")
@@ -301,11 +278,20 @@ class SourceForm(SourceSettings):
         return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
 
     @property
+    def cut(self) -> int | SplitSize | SplitList | None:
+        return cut_of(self.splits)
+
+    @property
     def count(self) -> int | None:
         """How many splits there are, where the file tells."""
-        if isinstance(self.splits, tuple):
-            return len(self.splits)
-        return None if isinstance(self.splits, SplitSize) else self.splits
+        if isinstance(self.cut, tuple):
+            return len(self.cut)
+        return None if isinstance(self.cut, SplitSize) else self.cut
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether tasks ask for splits."""
+        return isinstance(self.splits, AssignedSplits) and self.splits.assignment is Assignment.DYNAMIC
 
     @property
     def by_size(self) -> bool:
@@ -331,10 +317,18 @@ class Source(SourceSettings):
     ddl: str | None = None
 
     @property
+    def gives_rows(self) -> bool:
+        return gives_rows(self.kind, self.path)
+
+    @property
     def place(self) -> str:
         """Where the data is, whatever is taken of it and however it is cut."""
         if self.kind is SourceKind.JDBC:
             return f"{self.url} {self.table or self.query}"
+        if self.reader is not None:
+            return self.reader
+        if self.gives_rows:
+            return " ".join((str(self.format), *(f"{name}={value}" for name, value in sorted(self.options.items()))))
         return self.path or " ".join(text for split in self.listed for text in split)
 
     def of_interval(self, times: IntervalTimes) -> Source:
@@ -344,13 +338,18 @@ class Source(SourceSettings):
         """
         texts = {name: text for name in ("path", "where", "query") if (text := getattr(self, name))}
         listed = tuple(tuple(self._of_interval("splits", text, times) for text in split) for split in self.listed)
-        changed = {name: self._of_interval(name, text, times) for name, text in texts.items()}
-        return self.model_copy(update={**changed, "splits": listed or self.splits})
+        changed: dict[str, Any] = {name: self._of_interval(name, text, times) for name, text in texts.items()}
+        changed["options"] = {name: of_interval(text, times) for name, text in self.options.items()}
+        if listed and isinstance(self.splits, AssignedSplits):
+            changed["splits"] = self.splits.model_copy(update={"cut": listed})
+        elif listed:
+            changed["splits"] = listed
+        return self.model_copy(update=changed)
 
     def _of_interval(self, field: str, text: str, times: IntervalTimes) -> str:
         """Databases know moments without a zone, which are in UTC."""
         named = of_interval(text, times)
-        if field == "path" or (field == "splits" and self.kind is not SourceKind.JDBC):
+        if field == "path" or (field == "splits" and not self.gives_rows):
             return named
         return with_interval(named, times.edge, zone="" if self.kind is SourceKind.JDBC else "+00:00")
 
@@ -358,8 +357,12 @@ class Source(SourceSettings):
     def names_interval(self) -> bool:
         """Whether each interval reads something of its own."""
         queries = [self.where, self.query, *(text for split in self.listed for text in split)]
-        return (self.taken is not None or names_interval(self.place)) or any(
-            names_interval(text) or names_interval_edges(text) for text in queries if text
+        texts = (self.place, *self.options.values())
+        own = self.taken is not None or self.reader is not None  # a class is given the interval
+        return (
+            own
+            or any(map(names_interval, texts))
+            or any(names_interval(text) or names_interval_edges(text) for text in queries if text)
         )
 
     @property
@@ -374,12 +377,23 @@ class Source(SourceSettings):
     @property
     def listed(self) -> SplitList:
         """What each split reads, where the file says so."""
-        return self.splits if isinstance(self.splits, tuple) else ()
+        cut = cut_of(self.splits)
+        return cut if isinstance(cut, tuple) else ()
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether tasks ask for splits."""
+        return isinstance(self.splits, AssignedSplits) and self.splits.assignment is Assignment.DYNAMIC
 
     @property
     def dealt(self) -> bool:
         """Whether what there is gets dealt into splits, so that one file more or less may move others."""
-        return self.kind is not SourceKind.JDBC and not self.listed
+        return not self.gives_rows and not self.listed
+
+    @property
+    def spark_format(self) -> str:
+        """The format by which Spark reads it."""
+        return self.format or self.kind.value
 
     @property
     def skips_changes(self) -> bool:

@@ -68,7 +68,7 @@ export function AtWork({ grid: { dag_id, run_id } }) {
     () => fetchLeases(dag_id, run_id),
     () => true,
   );
-  if (found === null || found.leases.length === 0) return null;
+  if (found === null || found.leases.length + found.left_out.length === 0) return null;
   const names = [
     textOf("column.for"),
     textOf("column.holder"),
@@ -80,6 +80,12 @@ export function AtWork({ grid: { dag_id, run_id } }) {
   ];
   return html`
     <${Card} data-testid="at-work" note=${textOf("at_work.note")} title=${textOf("at_work.title")}>
-      <${Columns} names=${names} rows=${found.leases.map(cells)} />
+      ${found.left_out.map(
+        ({ failures, host, rule, until }) => html`
+          <${Text} color="fg.warning" data-testid="left-out" key=${host}>
+            ${textOf("at_work.left_out", { failures, host, rule, until: bareClock(until) })}
+          <//>`,
+      )}
+      ${found.leases.length > 0 && html`<${Columns} names=${names} rows=${found.leases.map(cells)} />`}
     <//>`;
 }

@@ -133,6 +133,7 @@ function StageName({ stage }) {
   return html`
     <${Box} flexShrink="0" minW="0" pt="1px" w="220px">
       <${Text} fontWeight="semibold" title=${[stage.job, ...stage.reads].join("\n")} truncate>${stage.name}<//>
+      <${Muted} data-testid="state-${stage.name}">${stage.state}<//>
       ${notes && html`<${Muted} title=${notes} truncate>${notes}<//>`}
     <//>`;
 }

@@ -232,6 +232,9 @@ export const DE = {
   "preview.kept": "{stages} nicht gezeigt: jede Partition wird übernommen.",
   "at_work.title": "Jetzt an der Arbeit",
   "at_work.note": "wer ein Lease hat, und was sein letzter Herzschlag sagte",
+  "at_work.left_out":
+    "{host} bekommt vor {until} UTC keine Tasks: {failures} Versuche in Folge scheiterten dort, " +
+    "der letzte nach Regel {rule}, und andere gelangen inzwischen anderswo.",
   "at_work.holder": "Prozess {pid} auf {host}",
   "at_work.ends": "in {seconds} s",
   "at_work.ended": "endete vor {seconds} s: wer als Nächster kommt, übernimmt es",

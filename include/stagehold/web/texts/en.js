@@ -231,6 +231,9 @@ export const EN = {
   "preview.kept": "{stages} not listed: every partition is reused.",
   "at_work.title": "At work now",
   "at_work.note": "who has a lease, and what its last heartbeat said",
+  "at_work.left_out":
+    "{host} gets no tasks before {until} UTC: {failures} attempts in a row failed there, " +
+    "the last by rule {rule}, and others succeeded elsewhere meanwhile.",
   "at_work.holder": "process {pid} on {host}",
   "at_work.ends": "in {seconds} s",
   "at_work.ended": "ended {seconds} s ago: whoever comes next takes it over",

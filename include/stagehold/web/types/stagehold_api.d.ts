@@ -319,12 +319,20 @@ declare namespace Api {
 
   interface LeasesAnswer {
     leases: LeaseAnswer[];
+    left_out: LeftOutAnswer[];
   }
 
   interface LedgerSize {
     back_end: string;
     schema_version: string | null;
     bytes: number | null;
+  }
+
+  interface LeftOutAnswer {
+    host: string;
+    failures: number;
+    rule: string;
+    until: string;
   }
 
   interface Looked {
@@ -936,6 +944,7 @@ declare namespace Api {
 
   interface StageRow {
     name: string;
+    state: AttemptState;
     region: string;
     job: string;
     gate: string | null;

@@ -1,4 +1,4 @@
-"""A process that makes the attempts of one task, for a command that has several go on side by side.
+"""A process that works on one task, or on all of one interval, for a command that has several go on side by side.
 
 It tells its parent lines of progress, and last what came of it. A process that is killed tells nothing more.
 """
@@ -9,21 +9,14 @@ import multiprocessing
 import os
 import signal
 import threading
-import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
-from types import FrameType
-from typing import NoReturn
 
-from stagehold.errors import ProcessFailed, ProcessTerminated, StageholdError
-from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.here.awaited_inputs import await_inputs
-from stagehold.run.here.region import run_region
-from stagehold.run.journal.journal import attach, verdict_of
+from stagehold.run.here.process_end import End, be_interruptible, end_of
+from stagehold.run.here.submission import region_runner
 from stagehold.run.planning.task import RegionOutcome, RegionTask
-from stagehold.run.stopping.stopping import Sigterm
 from stagehold.settings import Settings
 
 # Forks of a process that has imported what is slow, and has no threads: they begin in an instant.
@@ -31,39 +24,28 @@ _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "deltalake", "pyspark.sql.connect.session"])
 
 
-@dataclass(frozen=True)
-class Done:
-    """The task's region is computed; ``seconds`` are those of the process, by lap."""
-
-    outcome: RegionOutcome
-    seconds: Mapping[Lap, float]
+Work = Callable[[Progress], RegionOutcome]
 
 
-@dataclass(frozen=True)
-class Failed:
-    """No attempt of the process went on; what follows from that is attached to the error."""
+def attempts(task: RegionTask, settings: Settings, waits: bool, progress: Progress) -> RegionOutcome:
+    """The work on a task.
 
-    error: StageholdError
-
-
-class Interrupted:
-    """Somebody wants the run to end."""
+    :param waits: whether it begins by waiting for what it reads, as tasks of an eager pipeline do.
+    """
+    waiting = await_inputs(task, settings, progress) if waits else None
+    return region_runner(task.pipeline)(task, settings, progress, waiting)
 
 
-End = Done | Failed | Interrupted
+class ChildProcess:
+    """The process that works on what is called ``name``, from its start on; ``work`` can be pickled. ``end`` is None as
+    long as it has told none.
+    """
 
-
-class AttemptProcess:
-    """The process of a task, from its start on. ``end`` is None as long as it has told none."""
-
-    def __init__(self, task: RegionTask, settings: Settings, *, waits: bool) -> None:
-        """:param waits: whether it begins by waiting for what it reads, as tasks of an eager pipeline do."""
-        self.task, self.spoke = task, False
+    def __init__(self, name: str, work: Work) -> None:
+        self.name, self.spoke = name, False
         self.end: End | None = None
         self.said, told = _FORKS.Pipe(duplex=False)
-        self._process = _FORKS.Process(
-            target=_work, args=(task, settings, waits, dict(os.environ), told), name=task.subject
-        )
+        self._process = _FORKS.Process(target=_work, args=(name, work, dict(os.environ), told), name=name)
         self._process.start()
         told.close()
 
@@ -115,20 +97,14 @@ class _Teller:
             self._told.send(message)
 
 
-def _work(task: RegionTask, settings: Settings, waits: bool, environment: Mapping[str, str], told: Connection) -> None:
+def _work(name: str, work: Work, environment: Mapping[str, str], told: Connection) -> None:
     tell = _Teller(told)
-    try:
+
+    def done() -> RegionOutcome:
         _begin(environment)
-        waiting = await_inputs(task, settings, tell) if waits else None
-        tell(Done(run_region(task, settings, tell, waiting), TIMINGS.seconds))
-    except Sigterm as sigterm:  # between two records
-        tell(Failed(ProcessTerminated(task.subject).with_traceback(sigterm.__traceback__)))
-    except KeyboardInterrupt:
-        tell(Interrupted())
-    except StageholdError as error:
-        tell(Failed(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
-        tell(Failed(_as_text(task, error)))
+        return work(tell)
+
+    tell(end_of(name, done))
 
 
 def _begin(environment: Mapping[str, str]) -> None:
@@ -137,8 +113,7 @@ def _begin(environment: Mapping[str, str]) -> None:
     os.setpgid(0, 0)
     os.environ.clear()
     os.environ.update(environment)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _raise_sigterm)
+    be_interruptible()
 
 
 def _end_with_parent() -> None:
@@ -147,15 +122,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _raise_sigterm(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
-    raise Sigterm(lambda: None)
-
-
-def _as_text(task: RegionTask, error: Exception) -> ProcessFailed:
-    """An error of others may be anything, and not something that another process could be sent."""
-    failed = ProcessFailed(task.subject, "".join(traceback.format_exception(error)))
-    if verdict := verdict_of(error):
-        attach(failed, verdict)
-    return failed
