@@ -343,6 +343,8 @@ def test_a_backfill_shows_the_cells_of_five_dates_and_computes_exactly_these(sta
 def test_what_the_tab_computes_again_it_computes_once_however_often_its_run_is_cleared(
     stack: Stack, dated, page: Page
 ) -> None:
+    if not dated.history(MISSING)["orders_by_customer"]:  # as the test before leaves it
+        assert dated.command("--local", "--yes", first=MISSING).returncode == 0
     began = datetime.now(UTC)
     end_earlier(stack, DATED)
     log_in(page, stack)

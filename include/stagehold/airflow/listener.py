@@ -51,14 +51,13 @@ def note_start(dag_run: DagRun) -> None:
     """
     if not _is_ours(dag_run):
         return
-    remarks = _settle(dag_run)
-    _make_tables_known(dag_run)
-    asked = _asked(dag_run)
+    remarks, asked = _settle(dag_run), _asked(dag_run)
     if asked is not None:
         settings = _settings(dag_run)
         pipeline = find_pipeline(pipeline_named(_region_task(dag_run)), settings)
         with open_ledger(settings) as ledger:
             _remark(dag_run, [*remarks, *_note_restore(dag_run, asked, pipeline, ledger)])
+    _make_tables_known(dag_run)
 
 
 def note_end(dag_run: DagRun) -> None:

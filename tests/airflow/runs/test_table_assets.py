@@ -37,17 +37,20 @@ def run_id(synced_airflow) -> Iterator[str]:
 
 
 def started(run_id: str) -> None:
+    """As the scheduler starts it: in a session of which nothing but the scheduler may commit."""
     from airflow.models.dagrun import DagRun
     from airflow.models.serialized_dag import SerializedDagModel
     from airflow.utils.session import create_session
+    from airflow.utils.sqlalchemy import prohibit_commit
     from airflow.utils.state import DagRunState
     from sqlalchemy import select
 
-    with create_session() as session:
+    with create_session() as session, prohibit_commit(session) as guard:
         found = session.scalar(select(DagRun).where(DagRun.dag_id == DAG, DagRun.run_id == run_id))
         found.dag = SerializedDagModel.get_dag(DAG, session=session)
         found.state = DagRunState.RUNNING
         found.notify_dagrun_state_changed(msg="started")
+        guard.commit()
 
 
 def known() -> list[tuple[str, str, list[str]]]:

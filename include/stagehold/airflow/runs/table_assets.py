@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
 from stagehold.airflow.telling.outlets import table_asset
 from stagehold.lake.store.location import table_location
 
 if TYPE_CHECKING:
+    from airflow.sdk import Asset
+    from sqlalchemy import Connection
     from sqlalchemy.orm import Session
 
     from stagehold.settings import Settings
@@ -35,27 +37,32 @@ def unknown_tables(tasks: Iterable[Any], session: Session) -> set[str]:
 
 
 def make_known(tables: set[str], pipeline: Pipeline, settings: Settings, session: Session) -> None:
-    """Make the assets of these tables, below the session's transaction. What another scheduler makes at this moment is
-    left to it.
+    """Make the assets of these tables, within the session's transaction. What another scheduler makes at this moment
+    is left to it.
+
+    The savepoint is the connection's: the scheduler refuses each commit of the session, and the end of a savepoint
+    of the session counts as one.
     """
+    connection = session.connection()
     for stage in pipeline.stages:
         if stage.output.table in tables:
             place = table_location(settings.lake_uri, pipeline.name, stage, "")
-            with suppress(IntegrityError), session.begin_nested():
-                _make(stage.output.table, place.uri, session)
+            with suppress(IntegrityError), connection.begin_nested():
+                _make(table_asset(stage.output.table, place.uri), stage.output.table, connection)
 
 
-def _make(table: str, uri: str, session: Session) -> None:
-    from airflow.assets.manager import asset_manager
-    from airflow.models.asset import AssetAliasModel, AssetModel
-    from airflow.serialization.definitions.assets import SerializedAsset
+def _make(told: Asset, alias: str, connection: Connection) -> None:
+    from airflow.models.asset import AssetAliasModel, AssetModel, alias_association_table
 
-    told = table_asset(table, uri)
-    known = select(AssetModel).where(AssetModel.name == told.name, AssetModel.uri == told.uri)
-    asset = session.scalar(known)
-    if asset is None:
-        new = SerializedAsset(name=told.name, uri=told.uri, group="asset", extra={}, watchers=[])
-        (asset,) = asset_manager.create_assets([new], session=session)
-    alias = session.scalar(select(AssetAliasModel).where(AssetAliasModel.name == table)) or AssetAliasModel(name=table)
-    asset.aliases.append(alias)
-    session.flush()
+    asset = {"name": told.name, "uri": told.uri}
+    asset_id = _found_or_made(AssetModel, asset, {"group": told.group, "extra": {}}, connection)
+    alias_id = _found_or_made(AssetAliasModel, {"name": alias}, {}, connection)
+    connection.execute(insert(alias_association_table).values(alias_id=alias_id, asset_id=asset_id))
+
+
+def _found_or_made(model: Any, key: dict[str, str], others: dict[str, Any], connection: Connection) -> int:
+    found = connection.scalar(select(model.id).filter_by(**key))
+    if found is not None:
+        return int(found)
+    made = connection.execute(insert(model).values(**key, **others)).inserted_primary_key
+    return int(made[0])
