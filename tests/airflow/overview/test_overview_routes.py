@@ -171,7 +171,13 @@ def counted(api, headers) -> dict:
     return sizes
 
 
-def test_sizes_are_summed_from_what_is_on_record(api, bearer, half_done):
+@pytest.fixture
+def own_ledger(monkeypatch, tmp_path):
+    """In which there are no pipelines that other tests recorded: its bytes are for whoever may see all of them."""
+    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
+
+
+def test_sizes_are_summed_from_what_is_on_record(api, bearer, own_ledger, half_done):
     sizes = counted(api, bearer("viewer"))
     (ledger,) = sizes["ledgers"]
     assert (ledger["back_end"], ledger["bytes"] > 10_000) == ("sqlite", True)
