@@ -262,13 +262,18 @@ def test_the_files_that_were_read_are_named(code: Code) -> None:
         ("from helpers import gone\n    return gone", "helpers does not show what gone is"),
         ("from plain import more\n    return more", "uses the module plain.more as a value"),
         ("from broken import x\n    return x", "invalid syntax"),
-        ("from starred import x\n    return x", "starred line 1: a star import"),
+        ("from starred import x\n    return x", "starred does not show what x is"),
+        ("from unclear import x\n    return x", "unclear, by a star import, uses sys.modules"),
+        ("from listed import x\n    return x", "imports * of listing, whose __all__ may name modules"),
         ("return " + "(" * 150 + "1" + ")" * 150 + "." + ".".join(["a"] * 2000), "recursion"),
     ],
 )
 def test_code_that_cannot_be_followed_has_no_hash(code: Code, line: str, reason: str) -> None:
     code.write("broken.py", "def x(:\n")
     code.write("starred.py", "from helpers.text import *\n")
+    code.write("unclear.py", "from sys import *\n")
+    code.write("listed.py", "from listing import *\n")
+    code.write("listing/__init__.py", "__all__ = ['rates']\n")
     code.write(
         "jobs/odd.py",
         f"import importlib, sys\nimport helpers.text\nfrom helpers import text\ndef odd(ctx, source):\n    {line}\n",
@@ -276,6 +281,60 @@ def test_code_that_cannot_be_followed_has_no_hash(code: Code, line: str, reason:
     fingerprint = code.fingerprint("jobs.odd:odd")
     assert fingerprint.value is None
     assert reason in str(fingerprint.reason)
+
+
+STARRED = {
+    "jobs/starred.py": """
+from pyspark.sql.functions import *
+from config.all import *
+from helpers.text import *
+
+def net(ctx, source):
+    return clean(source.where(col("x") > RATE)), sum(OWN), helper.near()
+
+OWN = [1]
+""",
+    "config/all.py": "from config.rates import *\nfrom helpers import local as helper\nUNUSED = 1\n",
+    "config/rates.py": "from config.all import UNUSED\nfrom os.path import *\nRATE = 3\nOTHER = 4\nremember(RATE)\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "counts"),
+    [
+        ("config/rates.py", "RATE = 3", "RATE = 5", True),  # a constant of a configuration, by two stars
+        ("config/rates.py", "OTHER = 4", "OTHER = 5", False),
+        ("config/rates.py", "remember(RATE)", "remember(OTHER)", True),  # nobody knows what a star made of the name
+        ("config/rates.py", "os.path", "posixpath", True),
+        ("config/all.py", "UNUSED = 1", "UNUSED = 2", False),
+        ("config/all.py", "local as helper", "money as helper", True),
+        ("helpers/text.py", "return strip(row)", "return row", True),
+        ("helpers/text.py", "return 1", "return 2", False),
+        ("helpers/local.py", "return 1", "return 2", True),
+        ("jobs/starred.py", "OWN = [1]", "OWN = [2]", True),
+        ("jobs/starred.py", "pyspark.sql.functions", "pyspark.sql.types", True),
+    ],
+)
+def test_what_a_star_import_gives_counts_where_it_is_used(code: Code, file: str, old: str, new: str, counts: bool):
+    for name, text in STARRED.items():
+        code.write(name, text.replace("remember(RATE)", "") if file != "config/rates.py" else text)
+    code.write("helpers/money.py", "def near():\n    return 3\n")
+    before = code.fingerprint("jobs.starred:net")
+    assert before.value is not None, before.reason
+    code.edit(file, old, new)
+    assert (code.fingerprint("jobs.starred:net").value != before.value) is counts
+
+
+def test_a_name_that_two_places_may_give_counts_in_both(code: Code) -> None:
+    code.write("helpers/text.py", "def clean(row): return 1\n")
+    code.write(
+        "jobs/both.py", "def clean(row): return 2\nfrom helpers.text import *\ndef net(ctx): return clean(ctx)\n"
+    )
+    before = code.fingerprint("jobs.both:net").value
+    code.edit("helpers/text.py", "return 1", "return 3")
+    other = code.fingerprint("jobs.both:net").value
+    code.edit("jobs/both.py", "return 2", "return 4")
+    assert len({before, other, code.fingerprint("jobs.both:net").value, None}) == 4
 
 
 @pytest.mark.parametrize(

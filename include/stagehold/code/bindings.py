@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import symtable
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from stagehold.code.project import Module, find_module
+from stagehold.code.script_job import is_star
 from stagehold.code.sql_job import SqlText
 
 FOR_TYPE_CHECKERS = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
@@ -44,6 +46,7 @@ class Bindings:
     def __init__(self) -> None:
         self.definitions: dict[str, list[ast.stmt]] = {}
         self.imports: dict[str, list[Imported]] = {}
+        self.stars: list[str] = []  # modules of which it imports `*`
         self.effects: list[ast.stmt] = []
 
     def __contains__(self, name: str) -> bool:
@@ -56,7 +59,6 @@ def is_project(name: str, project: Path) -> bool:
 
 
 def bind(module: Module, project: Path) -> Bindings:
-    """:raises CannotFollow: for a star import"""
     bindings = Bindings()
     _scan(module.tree.body, module, bindings)
     own = {
@@ -65,15 +67,17 @@ def bind(module: Module, project: Path) -> Bindings:
         if any(is_project(imported.module, project) for imported in imports)
     }
     own |= set(bindings.definitions)
-    bindings.effects = [statement for statement in bindings.effects if _runs_own_code(statement, own)]
+    starred = any(is_project(star, project) for star in bindings.stars)
+    known = {*dir(builtins), *bindings.imports} if starred else None
+    bindings.effects = [statement for statement in bindings.effects if _runs_own_code(statement, own, known)]
     return bindings
 
 
 def imports_of(statements: Iterable[ast.Import | ast.ImportFrom], module: Module) -> Mapping[str, list[Imported]]:
-    """Names that import statements bind."""
+    """Names that import statements bind, other than by a star."""
     bound: dict[str, list[Imported]] = {}
     for statement in statements:
-        for alias in statement.names:
+        for alias in () if is_star(statement) else statement.names:
             name, imported = _imported(statement, alias, module)
             bound.setdefault(name, []).append(imported)
     return bound
@@ -99,25 +103,28 @@ def _bind(statement: ast.stmt, module: Module, bindings: Bindings) -> None:
         bindings.definitions.setdefault(name, []).append(statement)
     for name, imports in imports_of(() if defines else nested_imports(statement), module).items():
         bindings.imports.setdefault(name, []).extend(imports)
+    stars = () if defines else filter(is_star, nested_imports(statement))
+    bindings.stars.extend(absolute_name(star, module) for star in stars)
     if not isinstance(statement, ast.Import | ast.ImportFrom):
         bindings.effects.append(statement)
 
 
-def _runs_own_code(statement: ast.stmt, own: set[str]) -> bool:
-    """Whether a statement can change more than the names it binds: what only binds counts where its name is used."""
+def _runs_own_code(statement: ast.stmt, own: set[str], known: set[str] | None) -> bool:
+    """Whether a statement can change more than the names it binds: what only binds counts where its name is used. Names
+    other than those that are ``known`` may come from a star import of the project.
+    """
     if isinstance(statement, Assignment):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         if any(isinstance(node, ast.Attribute | ast.Subscript) for target in targets for node in ast.walk(target)):
             return True
     elif not isinstance(statement, Definition):
         return True
-    return not own.isdisjoint(called_at_once(statement))
+    called = called_at_once(statement)
+    return not own.isdisjoint(called) or (known is not None and not called <= known)
 
 
 def _imported(statement: ast.Import | ast.ImportFrom, alias: ast.alias, module: Module) -> tuple[str, Imported]:
     if isinstance(statement, ast.ImportFrom):
-        if alias.name == "*":
-            raise CannotFollow(f"{module.name} line {statement.lineno}: a star import")
         source = absolute_name(statement, module)
         return alias.asname or alias.name, Imported(source, alias.name, with_parents(source))
     if alias.asname is not None:

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from stagehold.code.bindings import CannotFollow, Imported, absolute_name, bind, imports_of, is_project, with_parents
+from stagehold.code.bindings import Imported, absolute_name, bind, imports_of, is_project, with_parents
 from stagehold.code.project import Function, Module, find_module, found_once, load_module
+from stagehold.code.script_job import is_star
 from stagehold.code.stage_code import reached_code
 
 UNDECIDED = frozenset({"globals", "exec", "setattr", "vars", "locals"})  # may bind names that the text does not show
@@ -117,7 +118,7 @@ class _Reading:
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, module: Module) -> Iterator[Imported]:
-    if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+    if is_star(statement):
         source = absolute_name(statement, module)
         yield Imported(source, None, with_parents(source))
         return
@@ -157,11 +158,8 @@ def _is_of_project(top: str, project: Path) -> bool:
 def _may_have(source: Module, name: str, project: Path) -> bool:
     if found_once(("undecided", str(source.path)), lambda: _is_undecided(source.tree)):
         return True
-    try:
-        bindings = bind(source, project)
-    except CannotFollow:
-        return True
-    return name in bindings or "__getattr__" in bindings or name.startswith("__")
+    bindings = bind(source, project)
+    return bool(bindings.stars) or name in bindings or "__getattr__" in bindings or name.startswith("__")
 
 
 def _is_undecided(tree: ast.Module) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from stagehold.code.bindings import CannotFollow, imports_of
+from stagehold.code.bindings import imports_of
 from stagehold.code.project import Function, Module
 from stagehold.code.sql_tables import UNKNOWN
 
@@ -35,11 +35,8 @@ def names_of(module: Module) -> ModuleNames:
 
 
 def _imported(statement: ast.Import | ast.ImportFrom, module: Module) -> Iterator[tuple[str, str]]:
-    try:
-        for name, imports in imports_of([statement], module).items():
-            yield from ((name, str(imported)) for imported in imports)
-    except CannotFollow:
-        return  # a star
+    for name, imports in imports_of([statement], module).items():
+        yield from ((name, str(imported)) for imported in imports)
 
 
 def _assigned(body: Sequence[ast.AST]) -> Mapping[str, ast.expr]:

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from stagehold.errors import InvalidInterval
 from stagehold.model.context import StageContext
@@ -71,7 +71,7 @@ def script_tree(path: Path, module: str) -> ast.Module:
 
 
 def function_of(tree: ast.Module) -> ast.Module:
-    """The module whose one function is a script. What may stand only at the top of a file counts as what it imports."""
+    """The module whose one function is a script; its star imports stand before that, as they may in no function."""
     wrapped = ast.parse(f"from stagehold import stage\n@stage\ndef {FUNCTION}(ctx, **frames): pass")
     function = wrapped.body[-1]
     assert isinstance(function, ast.FunctionDef)
@@ -79,18 +79,22 @@ def function_of(tree: ast.Module) -> ast.Module:
         if isinstance(node, ast.stmt | ast.expr):
             node.lineno = node.end_lineno = 1
     function.end_lineno = max((statement.end_lineno or 1 for statement in tree.body), default=1)
-    function.body = [inner for statement in tree.body for inner in _within_function(statement)] or function.body
+    stars = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and is_star(node)]
+    within = ast.fix_missing_locations(_WithinFunction().visit(tree))
+    function.body = within.body or function.body
+    wrapped.body[:0] = stars
     return wrapped
 
 
-def _within_function(statement: ast.stmt) -> Iterator[ast.stmt]:
-    match statement:
-        case ast.ImportFrom(module="__future__"):
-            return
-        case ast.ImportFrom(module=str(module), names=[ast.alias(name="*")]):
-            yield ast.copy_location(ast.Import([ast.alias(module)]), statement)
-        case _:
-            yield statement
+def is_star(statement: ast.stmt) -> TypeGuard[ast.ImportFrom]:
+    return isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*"
+
+
+class _WithinFunction(ast.NodeTransformer):
+    """Takes out what may stand only at the top of a file."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node) if is_star(node) or node.module == "__future__" else node
 
 
 class _Beside(ast.NodeTransformer):

@@ -28,6 +28,7 @@ from stagehold.code.bindings import (
     is_project,
     nested_imports,
     text_of,
+    with_parents,
 )
 from stagehold.code.project import Module, find_module, found_once, load_module
 from stagehold.model.keys.compute_key import digest
@@ -136,13 +137,14 @@ class _Closure:
     def follow(self, module: str, statement: ast.stmt) -> None:
         """Reach everything that one statement refers to."""
         place = f"{module} line {statement.lineno}"
-        source, bindings = self.load(module)
+        source, _ = self.load(module)
         for name in sorted(DYNAMIC_ATTRIBUTES & attributes(statement)):
             raise CannotFollow(f"{place} uses {name}")
         for chain in sorted(global_chains(statement)):
-            if chain[0] in bindings:
-                self.reach_name(module, chain[0], chain[1:], place)
-            elif chain[0] in DYNAMIC_NAMES:
+            found = self.places(module, chain[0])
+            for where in found:
+                self.reach_name(where, chain[0], chain[1:], place)
+            if not found and chain[0] in DYNAMIC_NAMES:
                 raise CannotFollow(f"{place} uses {chain[0]}")
         local = imports_of(nested_imports(statement), source)
         self.load_all(imported for imports in local.values() for imported in imports)
@@ -160,7 +162,34 @@ class _Closure:
             self.modules[name] = (module, bindings)
             self.count(name, "<import>", bindings.effects)
             self.load_all(imported for imports in bindings.imports.values() for imported in imports)
+            self.load_stars(name, bindings)
         return self.modules[name]
+
+    def load_stars(self, module: str, bindings: Bindings) -> None:
+        """Load what a module imports by `*`; a package of the project may give modules along with its names."""
+        for star in bindings.stars:
+            self.load_all([Imported(star, None, with_parents(star))])
+            if not is_project(star, self.project):
+                self.reach_import(module, Imported(star, "*", ()), (), f"{module}, by a star import,")
+            elif "__all__" in self.load(star)[1] and (self.project / star.replace(".", "/")).is_dir():
+                raise CannotFollow(f"{module} imports * of {star}, whose __all__ may name modules")
+
+    def places(self, module: str, name: str) -> list[str]:
+        """The modules that may give a name its meaning in a module: that one, and those of which it imports `*`."""
+        return [each for each in self.starred(module) if name in self.load(each)[1]]
+
+    def is_open(self, module: str) -> bool:
+        """Whether an installed package may give it a name by a star, which counts by the package's version."""
+        stars = (star for each in self.starred(module) for star in self.load(each)[1].stars)
+        return not all(is_project(star, self.project) for star in stars)
+
+    def starred(self, module: str) -> list[str]:
+        """A module, and the project's modules of which it imports `*`, or these do."""
+        found = [module]
+        for each in found:
+            stars = self.load(each)[1].stars
+            found.extend(star for star in stars if star not in found and is_project(star, self.project))
+        return found
 
     def load_all(self, imports: Iterable[Imported]) -> None:
         for imported in imports:
@@ -177,11 +206,14 @@ class _Closure:
 
     def reach_member(self, module: str, name: str, rest: Chain, place: str) -> None:
         """Follow ``module.name.rest``."""
-        if name in self.load(module)[1]:
-            self.reach_name(module, name, rest, place)
-        elif find_module(f"{module}.{name}", self.project) is not None:
+        found = self.places(module, name)
+        for where in found:
+            self.reach_name(where, name, rest, place)
+        if found:
+            return
+        if find_module(f"{module}.{name}", self.project) is not None:
             self.reach_module(f"{module}.{name}", rest, place)
-        else:
+        elif not self.is_open(module):
             raise CannotFollow(f"{place}: {module} does not show what {name} is")
 
     def reach_name(self, module: str, name: str, rest: Chain, place: str) -> None:
@@ -211,7 +243,8 @@ class _Closure:
 
 def _refuse_dynamic(target: str, place: str) -> None:
     for name in DYNAMIC_IMPORTS:
-        if target == name or target.startswith(f"{name}."):
+        starred = target.endswith(".*") and name.startswith(target[:-1])
+        if target == name or target.startswith(f"{name}.") or starred:
             raise CannotFollow(f"{place} uses {name}")
 
 
