@@ -65,4 +65,5 @@ def _found_or_made(model: Any, key: dict[str, str], others: dict[str, Any], conn
     if found is not None:
         return int(found)
     made = connection.execute(insert(model).values(**key, **others)).inserted_primary_key
+    assert made is not None, "an INSERT of one row tells its key"
     return int(made[0])
