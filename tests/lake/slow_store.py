@@ -1,16 +1,32 @@
-"""An object store behind a proxy: its commits may take long, so that writers overlap, and its calls are counted."""
+"""An object store behind a proxy: its commits may take long, so that writers overlap, its calls are counted, and some
+may be refused or lost.
+"""
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from enum import StrEnum
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "content-length")
+SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+AT_ONCE = struct.pack("ii", 1, 0)  # a connection that is closed so is reset
+
+
+class Trouble(StrEnum):
+    """What happens to each call for a while."""
+
+    THROTTLED = "throttled"  # 503, as a store does that is asked too often
+    RESET = "reset"  # the connection is, and the store has heard of nothing
+    UNHEARD = "unheard"  # the store does it, and the connection is reset before it says so
 
 
 @contextmanager
@@ -41,11 +57,19 @@ class Proxy(ThreadingHTTPServer):
 
     def __init__(self, target: str, seconds: float) -> None:
         self.target, self.seconds, self.calls = target, seconds, list[tuple[str, str]]()
+        self.trouble: Trouble | None = None
         super().__init__(("127.0.0.1", 0), Handler)
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def burst(self, trouble: Trouble, seconds: float) -> int:
+        """Have ``trouble`` for so long; how many calls it hit."""
+        before, self.trouble = len(self.calls), trouble
+        time.sleep(seconds)
+        self.trouble = None
+        return len(self.calls) - before
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -54,7 +78,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def pass_on(self) -> None:
         body = self._body()
+        trouble = self.server.trouble
         self.server.calls.append((self.command, self.path))
+        if trouble is Trouble.THROTTLED:
+            return self._slow_down()
+        if trouble is Trouble.RESET:
+            return self._hang_up()
         if self.command == "PUT" and "_delta_log/" in self.path and ".json" in self.path:
             time.sleep(self.server.seconds)
         with closing(HTTPConnection(self.server.target, timeout=60)) as connection:
@@ -64,9 +93,23 @@ class Handler(BaseHTTPRequestHandler):
                     connection.putheader(name, text)
             connection.putheader("Content-Length", str(len(body)))
             connection.endheaders(body)
-            self._answer(connection.getresponse())
+            response = connection.getresponse()
+            return self._hang_up() if trouble is Trouble.UNHEARD else self._answer(response)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = pass_on
+
+    def _slow_down(self) -> None:
+        self.send_response_only(HTTPStatus.SERVICE_UNAVAILABLE)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(SLOW_DOWN)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(SLOW_DOWN)
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        socket.close(self.connection.detach())
 
     def _answer(self, response: HTTPResponse) -> None:
         content = response.read()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.lake.commit.racers import WAVES, race
 from tests.lake.paper_table import PaperTable
-from tests.lake.slow_store import slow_store
+from tests.lake.slow_store import Trouble, counted_store, slow_store
 
 from stagehold.lake.commit.committed_waves import committed
+from stagehold.lake.commit.staged_committer import StagedCommitter
+from stagehold.lake.store import files
 
 pytestmark = pytest.mark.slow
+
+BURST = 6  # seconds, of the minute that calls are tried for
 
 
 def test_of_two_attempts_that_race_the_newer_wins_and_no_row_is_lost_or_twice(tmp_path: Path) -> None:
@@ -44,6 +49,21 @@ def test_two_drivers_whose_commits_overlap_in_a_slow_store_lose_nothing(
         said = race(first, first.on("2026-11-21"), waves=3)
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3_endpoint)
     assert_nothing_lost(first, said, 3)
+
+
+@pytest.mark.parametrize("trouble", Trouble)
+def test_a_wave_that_is_published_in_a_burst_of_trouble_is_there_once(
+    trouble: Trouble, s3_lake: str, s3_endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = PaperTable.published(s3_lake)
+    with counted_store(s3_endpoint) as proxy, ThreadPoolExecutor() as beside:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        files._s3.cache_clear()
+        wave, hit = table.wave({0: [("a", 1)]}), beside.submit(proxy.burst, trouble, BURST)
+        landed = StagedCommitter().publish(table.location, wave)
+        assert hit.result()
+        assert [row[1:] for row in table.seen()] == [(0, "a", 1)]
+        assert [version for version, _ in committed(table.location)] == [landed.version]
 
 
 def assert_nothing_lost(table: PaperTable, said: dict[PaperTable, list[str]], waves: int) -> None:

@@ -163,10 +163,15 @@ def _added(facts: Mapping[str, Any]) -> AddedFile:
     )
 
 
+# As long as our own calls wait (`lake.store.files`); by itself delta-rs gives up after two to four seconds.
+PATIENCE = {"max_retries": "60", "retry_timeout": "60s", "backoff_config.init_backoff": "500ms"}
+
+
 def storage_options(uri: str) -> dict[str, str] | None:
     """Options for delta-rs. It reads AWS_ENDPOINT_URL as boto3 does, but accepts an address without TLS only when it is
     told to.
     """
-    if uri.startswith(OBJECT_STORE) and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
-        return {"AWS_ALLOW_HTTP": "true"}
-    return None
+    if not uri.startswith(OBJECT_STORE):
+        return None
+    plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+    return PATIENCE | ({"AWS_ALLOW_HTTP": "true"} if plain else {})

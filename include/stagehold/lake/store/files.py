@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
+from random import uniform
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
@@ -288,13 +289,16 @@ def files_at(uri: str) -> Files:
     return ObjectFiles(uri) if uri.startswith(OBJECT_STORE) else FolderFiles(uri)
 
 
-# A store that throttles, or is started anew, has about a minute before a region fails and is restarted: boto3 waits up
-# to 1, 2, 4, 8, 16 and then 20 seconds between tries, half of that on average. What is throttled is asked less often.
+# A store that throttles, or is started anew, has about a minute before a region fails and is restarted. What is
+# throttled is asked less often, too.
 PATIENCE: Mapping[str, Any] = {
-    "retries": {"mode": "adaptive", "total_max_attempts": 9},
+    "retries": {"mode": "adaptive"},
     "connect_timeout": 5,
     "read_timeout": 30,
 }
+TRIES = 9
+LONGEST_WAIT = 20.0  # seconds
+FAILED = frozenset((429, 500, 502, 503, 504))
 
 
 @lru_cache(maxsize=1)
@@ -303,4 +307,18 @@ def _s3(process: int) -> Any:  # noqa: ARG001
     import boto3  # type: ignore[import-untyped]
     from botocore.config import Config  # type: ignore[import-untyped]
 
-    return boto3.client("s3", config=Config(**PATIENCE))
+    client = boto3.client("s3", config=Config(**PATIENCE))
+    client.meta.events.register_first("needs-retry.s3", _seconds_to_next_try)
+    return client
+
+
+def _seconds_to_next_try(attempts: int, response: Any, caught_exception: Exception | None, **_: object) -> float | None:
+    """None if there is nothing to wait for. boto3 itself gives up on a network after six seconds, and sooner if calls
+    before this one have failed.
+    """
+    from botocore.exceptions import ConnectionError, HTTPClientError
+
+    failed = response is not None and response[0].status_code in FAILED
+    if attempts >= TRIES or not (failed or isinstance(caught_exception, (ConnectionError, HTTPClientError))):
+        return None
+    return uniform(0.5, 1) * min(2.0 ** (attempts - 2), LONGEST_WAIT)  # noqa: S311 - no secret
