@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(layer.split())
     for layer in (
-        "errors settings secrets project_file",
+        "errors settings secrets project_file extras",
         "model",
         "extensions",
         "code",

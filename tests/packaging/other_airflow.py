@@ -54,11 +54,11 @@ class OtherAirflow:
         }
 
     def install(self, resolution: str) -> None:
-        """The wheel, and what it depends on: as locked here, or the lowest that it allows."""
+        """The wheel with all its extras, and what they depend on: as locked here, or the lowest that it allows."""
         wheel = build_wheel(self.folder)
         _run([sys.executable, "-m", "venv", "--without-pip", str(self.folder / "environment")])
         how = ["-c", str(PROJECT / "requirements.txt")] if resolution == "highest" else ["--resolution", resolution]
-        _run([*_installer(), "--python", str(self.python), *how, str(wheel), TEST_RUNNER])
+        _run([*_installer(), "--python", str(self.python), *how, f"{wheel}[all]", TEST_RUNNER])
 
     def run(self, *words: str, folder: Path | None = None, **variables: str) -> str:
         """What the command prints; ``folder`` is where it is called, by default not the project."""

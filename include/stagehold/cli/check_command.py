@@ -16,7 +16,8 @@ import typer
 
 from stagehold.cli.common.output import print_document, print_table
 from stagehold.cli.common.request import AsJson
-from stagehold.errors import InvalidSpec, UnknownName
+from stagehold.errors import InvalidSpec, PackageMissing, UnknownName
+from stagehold.extras import Extra, require
 from stagehold.settings import Settings, checked_project_file, load_settings
 
 if TYPE_CHECKING:
@@ -158,9 +159,14 @@ def _of_suite(pipeline: Pipeline, stage: Stage, settings: Settings) -> Iterator[
 
     try:
         if stage.gate:
-            check_scope(suite_of(pipeline, stage.gate, settings), stage, pipeline)
+            suite = suite_of(pipeline, stage.gate, settings)
+            check_scope(suite, stage, pipeline)
+            require(Extra.GATES)
     except InvalidSpec as error:
         yield from _refused(error)
+    except PackageMissing as error:
+        text = f"gate {stage.gate}: its expectations are not looked up. {error}"
+        yield CheckedLine(_shown(pipeline.file), 1, Weight.WARNING, text)
 
 
 def _of_code(stage: Stage, settings: Settings) -> Iterator[CheckedLine]:

@@ -127,6 +127,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- JarsUnusable             JARs that Spark needs are not there or not the pinned ones
     +-- ServiceError                 the services of this machine are not as they should be
         +-- ToolMissing              a program that is needed is not installed
+        +-- PackageMissing           a Python package is not installed that an extra of Stagehold's brings
         +-- PortTaken                something else listens where a service wants to
         +-- AlreadyUp                another supervisor runs the services of this home
         +-- AirflowRefused           Airflow's API did not do what it was asked for

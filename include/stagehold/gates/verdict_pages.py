@@ -22,6 +22,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import DocsNotWritten
+from stagehold.extras import Extra, require
 from stagehold.gates.verdicts import ROWS, Outcome, Waived, outcome_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import lake_root, path_safe
@@ -146,7 +147,10 @@ def write_docs(site: DocSite, lake_uri: str) -> str:
     Importing Great Expectations takes some seconds, each page some hundredths of a second. The index is written last: a
     reader may find a page missing meanwhile, and a writer that dies leaves pages without an index until they are
     written again.
+
+    :raises PackageMissing: Great Expectations is not installed.
     """
+    require(Extra.GATES)
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     # at import it logs what it registers
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
@@ -172,7 +176,9 @@ def write_docs_apart(site: DocSite, lake_uri: str) -> None:
     megabytes.
 
     :raises DocsNotWritten: with the last line of that process's errors.
+    :raises PackageMissing: Great Expectations is not installed.
     """
+    require(Extra.GATES)
     paths = os.pathsep.join(filter(None, sys.path))
     try:
         done = subprocess.run(

@@ -16,6 +16,7 @@ from importlib import import_module
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
+from stagehold.extras import Extra, is_installed
 from stagehold.gates.judge import import_great_expectations
 
 # What reads DAG files, and what runs a task. Nothing of the user's project, which may change while Airflow is up.
@@ -29,7 +30,8 @@ def prepare(command: str) -> None:
         _import(COMPILER)
     if command == "scheduler":
         _import(RUNNER)
-        import_great_expectations()
+        if is_installed(Extra.GATES):
+            import_great_expectations()
 
 
 def _import(modules: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from stagehold.errors import PartitionDataMissing
+from stagehold.extras import Extra, brought_by
 from stagehold.gates.suite import within_one
 from stagehold.lake.available import present_files
 from stagehold.lake.commit.delta_log import AT_ONCE
@@ -91,7 +92,8 @@ FROM (
 @contextmanager
 def closed_database() -> Iterator[DuckDBPyConnection]:
     """A database that sees no file at all, for reading statements."""
-    import duckdb
+    with brought_by(Extra.INSPECT):
+        import duckdb
 
     with duckdb.connect(config={**CLOSED, "enable_external_access": False}) as connection:
         yield connection
@@ -104,7 +106,8 @@ def database_over(views: Sequence[View], tell: Tell) -> Iterator[DuckDBPyConnect
 
     :raises PartitionDataMissing: files behind a view are gone.
     """
-    import duckdb
+    with brought_by(Extra.INSPECT):
+        import duckdb
 
     with local_files(views, tell) as places, duckdb.connect(config={**CLOSED}) as connection:
         connection.execute(f"SET TimeZone = 'UTC'; CREATE SCHEMA memory.{FILES}")

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import InvalidArgument, QueryRefused
+from stagehold.extras import Extra, brought_by
 from stagehold.lake.checkpoints.opened_checkpoint import OpenedCheckpoint, OpenedStage
 from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION
 from stagehold.model.stage_state import StateKind, StateShape
@@ -60,7 +61,8 @@ def answer(
     :raises QueryRefused: it does something else, or DuckDB does not understand it.
     :raises PartitionDataMissing: files that it would read are gone.
     """
-    import duckdb
+    with brought_by(Extra.INSPECT):
+        import duckdb
 
     shown = [str(View(*name, "", ())) for name in names]
     try:

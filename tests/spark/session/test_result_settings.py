@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from tests.conftest import QUICK_JAVA, free_port
 from tests.run.small_project import NUMBERS, SmallProject
 
 from stagehold.errors import StageholdError, Terminal, VersionsDiffer
+from stagehold.model.keys.compute_key import result_versions
 from stagehold.settings import Settings
 from stagehold.spark.connect import all_settings
 from stagehold.spark.server import configuration
@@ -187,13 +187,13 @@ def test_the_foreign_server_is_foreign_and_our_sessions_of_it_are_ours(foreign: 
 def test_a_server_of_other_versions_is_refused(
     monkeypatch: pytest.MonkeyPatch, spark_settings: Settings, spark_remote: str, package: str, engine: str
 ) -> None:
-    own = importlib.metadata.version
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "3.0.1" if name == package else own(name))
+    own = result_versions()
+    monkeypatch.setattr(result_settings, "result_versions", lambda: {**own, package: "3.0.1"})
     result_settings._asked.clear()
     with pytest.raises(VersionsDiffer) as refused:
         open_session(replace(spark_settings, spark_remote=spark_remote), str(uuid4()))
     assert isinstance(refused.value, Terminal)
-    assert f"STAGEHOLD_SPARK_REMOTE has {engine} {own(package)}, and this process {package} 3.0.1" in str(refused.value)
+    assert f"STAGEHOLD_SPARK_REMOTE has {engine} {own[package]}, and this process {package} 3.0.1" in str(refused.value)
 
 
 def test_a_server_of_this_home_that_outlived_an_upgrade_is_ended_first() -> None:

@@ -52,6 +52,7 @@ from stagehold.errors.base import StageholdError
 from stagehold.ledger.across.pipelines import Place
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.kept import Shelf
+from stagehold.model.keys.compute_key import SPARK
 from stagehold.model.records import Lease, Run
 from stagehold.model.standing import Standing, together
 from stagehold.model.states import RUN
@@ -324,7 +325,7 @@ def _read_states(asked: Mapping[str, Mapping[str, str]], session: Session) -> Ma
     return found
 
 
-PACKAGES = ("stagehold", "apache-airflow", "pyspark", "delta-spark", "deltalake", "great-expectations")
+PACKAGES = ("stagehold", "apache-airflow", *SPARK, "delta-spark", "deltalake", "great-expectations")
 
 
 @cache

@@ -211,7 +211,10 @@ class ObjectFiles:
 
     def _created(self, path: str, content: bytes, call: str) -> int:
         """The answer to a request. It carries its call, since one whose answer is lost is sent again, and refused."""
-        from botocore.exceptions import ClientError  # type: ignore[import-untyped]
+        from stagehold.extras import Extra, brought_by
+
+        with brought_by(Extra.AWS):
+            from botocore.exceptions import ClientError  # type: ignore[import-untyped]
 
         client, place = _s3(os.getpid()), {"Bucket": self._bucket, "Key": self._root + path}
         try:
@@ -304,8 +307,11 @@ FAILED = frozenset((429, 500, 502, 503, 504))
 @lru_cache(maxsize=1)
 def _s3(process: int) -> Any:  # noqa: ARG001
     """One client per process, since a fork must not use the connections of its parent."""
-    import boto3  # type: ignore[import-untyped]
-    from botocore.config import Config  # type: ignore[import-untyped]
+    from stagehold.extras import Extra, brought_by
+
+    with brought_by(Extra.AWS):
+        import boto3  # type: ignore[import-untyped]
+        from botocore.config import Config  # type: ignore[import-untyped]
 
     client = boto3.client("s3", config=Config(**PATIENCE))
     client.meta.events.register_first("needs-retry.s3", _seconds_to_next_try)

@@ -191,7 +191,7 @@ def storage_problem(error: BaseException | None) -> StorageProblem | None:
 def _parse(text: str) -> URL:
     try:
         url = _with_our_driver(make_url(text))
-        url.get_dialect().import_dbapi()
+        _require_driver(url)
     except (ArgumentError, ValueError, ImportError) as error:
         raise _refused(text) from error
     if not _names_a_shared_database(url):
@@ -199,8 +199,18 @@ def _parse(text: str) -> URL:
     return url
 
 
+def _require_driver(url: URL) -> None:
+    dialect = url.get_dialect()
+    if url.get_backend_name() == "sqlite":
+        return
+    from stagehold.extras import Extra, brought_by
+
+    with brought_by(Extra.POSTGRES):
+        dialect.import_dbapi()
+
+
 def _with_our_driver(url: URL) -> URL:
-    """The URL with the driver that Stagehold installs, psycopg2. Without a driver's name SQLAlchemy 2.0 means psycopg2,
+    """The URL with the driver that the extra installs, psycopg2. Without a driver's name SQLAlchemy 2.0 means psycopg2,
     but 2.1 means psycopg 3.
     """
     return url.set(drivername="postgresql+psycopg2") if url.drivername == "postgresql" else url

@@ -14,6 +14,7 @@ from typing import Any
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import DemoFailed
+from stagehold.extras import Extra, brought_by
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import AirflowClient, DagRun
 from stagehold.local.control import start_supervisor
@@ -164,7 +165,8 @@ def _published(settings: Settings, interval: str, pipeline: str) -> PartitionRec
 
 def expected_top_orders(lake: Path) -> list[TopOrder]:
     """Rows of ``marts.top_orders``, columns and rows in order: l_orderkey, revenue, o_orderdate, o_shippriority."""
-    import duckdb
+    with brought_by(Extra.INSPECT):
+        import duckdb
 
     files = [str(lake / "raw" / table / "*.parquet") for table in ("customer", "orders", "lineitem")]
     with duckdb.connect() as connection:

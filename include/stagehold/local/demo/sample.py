@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stagehold.errors import ToolMissing
+from stagehold.extras import Extra, brought_by
 from stagehold.lake.store.files import Files, files_at
 from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.settings import load_settings
@@ -47,7 +48,8 @@ def bring_day(lake: Path, day: date) -> Path:
     """Write the orders of ``day`` where the pipeline `customer_totals` looks for them, and give that file: those of the
     same day in 1995, from the tables that `make_sample` wrote.
     """
-    import duckdb
+    with brought_by(Extra.INSPECT):
+        import duckdb
 
     place = lake / "raw" / "daily_orders" / f"{day}.parquet"
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ import ssl
 import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +20,7 @@ from cryptography.x509 import Certificate, load_der_x509_certificate
 
 from stagehold.errors import JarsUnusable
 from stagehold.settings import Settings
+from stagehold.spark.server.configuration import spark_home
 from stagehold.spark.server.java import IVY_FILE, jar_folder, java_home, packaged_home, pinned_jars
 
 # Ivy says one such line per JAR when it has its description, and one when it starts on the file.
@@ -90,8 +90,7 @@ def ivy_command(settings: Settings, draft: Path) -> Sequence[str]:
 
 
 def _ivy_jar() -> Path:
-    with as_file(files("pyspark")) as pyspark:
-        return next((pyspark / "jars").glob("ivy-*.jar"))
+    return next((spark_home() / "jars").glob("ivy-*.jar"))
 
 
 def _move_all(names: Iterable[str], draft: Path, folder: Path) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
 SEPARATOR = "."
 MARK = 4  # hex digits that stand for a name in a key, and for what it was
 MOST_MARKS = 16  # a key has room for so many in the ledger
+# Spark whole, or its client alone, which is a part of it: the same files under the same names.
+SPARK = ("pyspark", "pyspark-client")
+DELTA = "4.4.0"  # of the pinned JARs: Python's package of it computes nothing
 READS_PART = re.compile(rf"[0-9a-f]{{16}}([0-9a-f]{{{2 * MARK}}})*")
 
 
@@ -20,6 +24,16 @@ def digest(parts: Iterable[str]) -> str:
     for part in parts:
         whole.update(f"{len(part)}:{part}".encode())
     return whole.hexdigest()[:16]
+
+
+def result_versions() -> Mapping[str, str]:
+    """The versions that can change a result, by the names that they have in keys."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    for package in SPARK:
+        with suppress(PackageNotFoundError):
+            return {"pyspark": version(package), "delta-spark": DELTA}
+    raise PackageNotFoundError(SPARK[-1])
 
 
 @dataclass(frozen=True)

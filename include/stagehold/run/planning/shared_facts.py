@@ -5,7 +5,6 @@ ledger.
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +18,7 @@ from stagehold.gates.suite_files import suite_of
 from stagehold.lake.store.location import lake_root
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.choices import Acceptance, Waiver
-from stagehold.model.keys.compute_key import digest
+from stagehold.model.keys.compute_key import digest, result_versions
 from stagehold.model.records import PartitionRecord, StageVerdict
 from stagehold.plan.resume.situation import StageFacts
 from stagehold.settings import Settings
@@ -60,8 +59,7 @@ def read_records(pipeline: str, intervals: Collection[str], ledger: Ledger) -> M
     }
 
 
-# Versions and session settings that can change a result. Cores, memory and ports cannot.
-RESULT_PACKAGES = ("pyspark", "delta-spark")
+# Session settings that can change a result. Cores, memory and ports cannot.
 SESSION_FACTS = ("time zone UTC", "ANSI on")
 
 
@@ -121,6 +119,6 @@ class SharedFacts:
 @cache
 def environment() -> str:
     """Hash of everything around the code that can change a result; for a process that stays the same."""
-    packages = (f"{name}=={importlib.metadata.version(name)}" for name in RESULT_PACKAGES)
+    packages = (f"{name}=={version}" for name, version in result_versions().items())
     python = ".".join(platform.python_version_tuple()[:2])
     return digest((*packages, f"python {python}", *SESSION_FACTS))

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagehold.extras import Extra, require
 from stagehold.gates.judge import (
     Measured,
     Unmet,
@@ -71,6 +72,9 @@ class SparkEngine:
     @contextmanager
     def open(self, task: RegionTask, attempt: Attempt, died: Sequence[Attempt]) -> Iterator[SparkStageSession]:
         stages = [task.pipeline.stage(name) for name in task.region.stages]
+        gated = any(stage.gate for stage in stages)
+        if gated:
+            require(Extra.GATES)  # before anything is computed that could not be judged
         TIMINGS.passed(Lap.REGION)
         dead, stall_timeout = [attempt.attempt_id for attempt in died], task.pipeline.stall_timeout
         clock = CallClock()
@@ -78,7 +82,6 @@ class SparkEngine:
             TIMINGS.passed(Lap.SESSION)
             send_project(spark, (stage.entries for stage in stages), Path(self._settings.project))
             TIMINGS.passed(Lap.MODULES)
-            gated = any(stage.gate for stage in stages)
             yield SparkStageSession(spark, self._settings, clock, gated=gated, progress=self._progress)
 
     def release(self, attempt: Attempt) -> None:

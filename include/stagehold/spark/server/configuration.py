@@ -15,7 +15,8 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from stagehold.errors import InvalidSetting, SparkUnavailable
+from stagehold.errors import InvalidSetting
+from stagehold.extras import Extra, require
 from stagehold.lake.store.location import FILES_BY, s3a_options
 from stagehold.settings import Settings
 from stagehold.spark.server.java import jar_paths, pinned_jars
@@ -211,7 +212,9 @@ def scala_version() -> str:
 
 
 def spark_home() -> Path:
+    """:raises PackageMissing: nothing of pyspark is installed, or its client alone, which has no JARs."""
+    require(Extra.SERVER)
     pyspark = find_spec("pyspark")
-    if pyspark is None or pyspark.origin is None:
-        raise SparkUnavailable("the pyspark wheel is not installed; `pip install stagehold` installs it.")
+    assert pyspark is not None
+    assert pyspark.origin is not None
     return Path(pyspark.origin).resolve().parent  # however it is come to, its archive of classes is one

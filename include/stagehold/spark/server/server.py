@@ -283,8 +283,9 @@ def port_answers(port: int) -> bool:
 def _require_startable(settings: Settings) -> Path:
     """The home of its Java. Refuses what can be seen before anything is started.
 
-    :raises JavaMissing, JarsUnusable: as they say.
+    :raises PackageMissing, JavaMissing, JarsUnusable: as they say.
     """
+    spark_home()
     server_fingerprint(settings)
     home = java_home(settings)
     if not wait_until(lambda: not port_answers(settings.spark_port), PORT_SECONDS):

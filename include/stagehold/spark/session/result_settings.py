@@ -11,12 +11,12 @@ Values are Spark's own, but for the time zone. All other settings that Spark lis
 
 from __future__ import annotations
 
-import importlib.metadata
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from stagehold.errors import VersionsDiffer
+from stagehold.model.keys.compute_key import result_versions
 from stagehold.spark.connect import spark_version
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def require_versions(client: SparkConnectClient, remote: str) -> None:
 
 
 def _require(engine: str, of_server: str, package: str, remote: str) -> None:
-    own = importlib.metadata.version(package)
+    own = result_versions()[package]
     if of_server != own:
         raise VersionsDiffer(engine, of_server=of_server, own=own, package=package, remote=bool(remote))
 
