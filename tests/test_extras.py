@@ -100,7 +100,7 @@ def test_every_extra_is_tested_and_declared_with_what_we_import_of_it() -> None:
 
 
 def test_all_is_every_extra() -> None:
-    assert DECLARED["optional-dependencies"]["all"][0] == f"stagehold[{','.join(Extra)}]"
+    assert DECLARED["optional-dependencies"]["all"] == [f"stagehold[{','.join(Extra)}]"]
 
 
 def test_spark_and_its_client_have_one_version() -> None:

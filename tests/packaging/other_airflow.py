@@ -56,14 +56,34 @@ class OtherAirflow:
     def install(self, resolution: str) -> None:
         """The wheel with all its extras, and what they depend on: as locked here, or the lowest that it allows."""
         wheel = build_wheel(self.folder)
-        _run([sys.executable, "-m", "venv", "--without-pip", str(self.folder / "environment")])
+        self.make_environment()
         how = ["-c", str(PROJECT / "requirements.txt")] if resolution == "highest" else ["--resolution", resolution]
-        _run([*_installer(), "--python", str(self.python), *how, f"{wheel}[all]", TEST_RUNNER])
+        self.add(*how, f"{wheel}[all]", TEST_RUNNER)
+
+    def make_environment(self) -> None:
+        _run([sys.executable, "-m", "venv", "--without-pip", str(self.folder / "environment")])
+
+    def add(self, *words: str) -> None:
+        """Install into the environment; ``words`` are as pip's."""
+        _run([*_installer(), "--python", str(self.python), *words])
+
+    def versions(self) -> dict[str, str]:
+        """What is installed, by name."""
+        code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+        return dict(json.loads(self.run("python", "-c", code)))
 
     def run(self, *words: str, folder: Path | None = None, **variables: str) -> str:
         """What the command prints; ``folder`` is where it is called, by default not the project."""
         command = [str(self.python.parent / words[0]), *words[1:]]
         return _run(command, cwd=folder or self.folder, env={**self.environment, **variables})
+
+    def refused(self, *words: str, **variables: str) -> str:
+        """What a command says that is refused in the project."""
+        command = [str(self.python.parent / words[0]), *words[1:]]
+        environment = {**self.environment, **variables}
+        done = subprocess.run(command, cwd=self.project, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, f"{command}\n{done.stdout}\n{done.stderr}"
+        return " ".join(done.stderr.split())
 
     def probe(self, **variables: str) -> dict[str, Any]:
         """What this Airflow says of the project, after it has loaded the DAG files."""

@@ -29,7 +29,9 @@ def loaded(dags: Path) -> dict[str, Any]:
     with TestClient(create_app()) as client:
         token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username="admin", role="admin"))
         page = client.get("/stagehold/static/run_page/run_page.js")
-        pipelines = client.get("/stagehold/api/pipelines", headers={"Authorization": f"Bearer {token}"})
+        bearer = {"Authorization": f"Bearer {token}"}
+        pipelines = client.get("/stagehold/api/pipelines", headers=bearer)
+        overview = client.get("/stagehold/api/overview", headers=bearer)
     return {
         "library": stagehold.__file__,
         "import_errors": bag.import_errors,
@@ -41,6 +43,7 @@ def loaded(dags: Path) -> dict[str, Any]:
         "provider": "stagehold" in ProvidersManager().providers,
         "page": page.status_code,
         "pipelines": [pipeline["name"] for pipeline in pipelines.json()],
+        "versions": {one["package"]: one["version"] for one in overview.json()["versions"]},
     }
 
 
