@@ -13,7 +13,9 @@ from stagehold.ledger import Ledger
 from stagehold.ledger.attempts import Failure
 from stagehold.model.records import TRACE, Cell, FailureClass, Restore, RunState
 from stagehold.model.standing import PartitionState
-from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
+from stagehold.model.states import LOST, UNTIL_RUNNING, AttemptEvent
+from stagehold.run.lease.lost_attempts import NOT_RENEWED
+from stagehold.run.planning.task import lease_of
 
 
 @pytest.fixture
@@ -72,6 +74,18 @@ def test_without_a_run_it_lists_the_newest_runs_first(failed_run):
         ("run-1", "failed"),
         ("run-0", "running"),
     ]
+
+
+def test_a_run_whose_command_was_killed_is_told_as_lost_with_the_command_that_goes_on(ledger):
+    killed = ledger.runs.start(run("run-1"))
+    ledger.leases.acquire(lease_of(attempt(1)), "me", 0.0)
+    ledger.attempts.create(attempt(1), *UNTIL_RUNNING)
+    for text in (invoke(), invoke(killed.run_id)):
+        assert f"{LOST}, noticed by {NOT_RENEWED}, " in " ".join(text.split())
+        assert "`stagehold resume run-1` goes on with " in text
+    (listed,) = json.loads(invoke("--json"))["runs"]
+    shown = json.loads(invoke("run-1", "--json"))["run"]
+    assert {one["lost"]["noticed"] for one in (listed, shown)} == {NOT_RENEWED}
 
 
 def test_of_a_pipeline_whose_file_is_gone_it_says_what_is_on_record(failed_run):

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from stagehold.cli.common.lease_texts import COLUMNS, lease_cells, lease_document
+from stagehold.cli.common.lease_texts import COLUMNS, lease_cells, lease_document, state_of_run
 from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.errors import StageholdError
 from stagehold.ledger.ledger import Ledger
@@ -18,7 +18,7 @@ from stagehold.model.standing import Standing, together
 from stagehold.model.states import LOST
 from stagehold.run.intervals.interval_standings import stage_standings, standing_on_record, states_in_run
 from stagehold.run.lease.held_leases import held_leases
-from stagehold.run.lease.lost_attempts import Loss, losses
+from stagehold.run.lease.lost_attempts import Loss, losses, run_loss
 from stagehold.run.upkeep.run_archive import RunReport, StageCount, report_of
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline
@@ -31,15 +31,17 @@ States = Mapping[str, AttemptState]  # by stage id
 def show_run(run_id: str, ledger: Ledger, settings: Settings, *, as_json: bool, trace: bool) -> None:
     report = report_of(run_id, ledger, settings.lake_uri)
     lost, held = losses(report.attempts, ledger), held_leases(ledger, report.run.pipeline, run_id)
+    killed = run_loss(report.run, ledger)
     standing, states = _standing(report.run, ledger, settings)
     report = _with_declared(report, states)
     if as_json:
         document = _document(report, standing, states, lost)
+        document["run"]["lost"] = asdict(killed) if killed else None
         print_document({**document, "leases": [lease_document(lease) for lease in held]})
         return
     if held:
         print_table("At work now", COLUMNS, map(lease_cells, held))
-    _print_report(report, standing, states, lost)
+    _print_report(report, standing, states, lost, killed)
     for attempt, text in report.traces.items() if trace else ():
         typer.echo(f"\nTrace of attempt {attempt}:\n{text}")
 
@@ -98,11 +100,11 @@ def _failure_document(failure: GateResult) -> dict[str, Any]:
     return {"stage": facts.pop("cell")["stage"], "scope": "stage" if failure.is_of_stage else "partition", **facts}
 
 
-def _print_report(report: RunReport, standing: Standing, states: States, lost: Losses) -> None:
+def _print_report(report: RunReport, standing: Standing, states: States, lost: Losses, killed: Loss | None) -> None:
     run = report.run
     ended = f", ended {moment(run.ended_at)}" if run.ended_at else ""
     typer.echo(
-        f"{run.run_id}: {run.pipeline} for {run.interval}, {run.state}, by {run.launcher}, started "
+        f"{run.run_id}: {run.pipeline} for {run.interval}, {state_of_run(run, killed)}, by {run.launcher}, started "
         f"{moment(run.started_at)}{ended} (UTC)"
     )
     if standing.total:
@@ -115,6 +117,8 @@ def _print_report(report: RunReport, standing: Standing, states: States, lost: L
         f"`stagehold plan {run.pipeline} --interval {run.interval}` shows what a run would reuse now, and "
         "what it would run."
     )
+    if killed:
+        typer.echo(f"`stagehold resume {run.run_id}` goes on with it.")
 
 
 def _tables(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stagehold.cli.common.lease_texts import state_of_run
 from stagehold.cli.common.output import ShownTable, moment, print_document, tell_target
 from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
@@ -14,6 +15,7 @@ from stagehold.settings import Settings, load_settings
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Run
+    from stagehold.run.lease.lost_attempts import Loss
 
 SHOWN_RUNS = 20
 NO_RUNS = (
@@ -49,14 +51,22 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
 
 
 def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
-    return {"runs": [asdict(run) for run in ledger.runs.recent(SHOWN_RUNS)]}
+    from stagehold.run.lease.lost_attempts import run_loss
+
+    told = ((run, run_loss(run, ledger)) for run in ledger.runs.recent(SHOWN_RUNS))
+    return {"runs": [{**asdict(run), "lost": asdict(loss) if loss else None} for run, loss in told]}
 
 
 def recent_runs(ledger: Ledger, settings: Settings) -> ShownTable:
+    from stagehold.run.lease.lost_attempts import run_loss
+
     columns = ("pipeline", "interval", "state", "launcher", "started", "ended", "run")
-    rows = [_run_cells(run) for run in ledger.runs.recent(SHOWN_RUNS)]
-    none = lost_ledger(settings) or NO_RUNS
-    return ShownTable("Newest runs (times in UTC)", columns, rows, () if rows else (none,))
+    told = [(run, run_loss(run, ledger)) for run in ledger.runs.recent(SHOWN_RUNS)]
+    foot = [f"`stagehold resume {run.run_id}` goes on with a lost run." for run, loss in told if loss][:1]
+    if not told:
+        foot = [lost_ledger(settings) or NO_RUNS]
+    rows = [_run_cells(run, loss) for run, loss in told]
+    return ShownTable("Newest runs (times in UTC)", columns, rows, tuple(foot))
 
 
 def lost_ledger(settings: Settings) -> str | None:
@@ -69,5 +79,6 @@ def lost_ledger(settings: Settings) -> str | None:
     return f"The ledger has no runs, but {known}: `stagehold reconcile` rebuilds the ledger."
 
 
-def _run_cells(run: Run) -> tuple[str, ...]:
-    return run.pipeline, run.interval, run.state, run.launcher, moment(run.started_at), moment(run.ended_at), run.run_id
+def _run_cells(run: Run, lost: Loss | None) -> tuple[str, ...]:
+    state, times = state_of_run(run, lost), (moment(run.started_at), moment(run.ended_at))
+    return run.pipeline, run.interval, state, run.launcher, *times, run.run_id

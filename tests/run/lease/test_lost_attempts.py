@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.ledger.samples import attempt
+from tests.ledger.samples import attempt, run
 
 from stagehold.ledger.attempts import Failure
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Attempt, FailureClass
+from stagehold.model.records import Attempt, FailureClass, Run
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.restart.rules import WORKER_LOST
-from stagehold.run.lease.lost_attempts import NOT_RENEWED, losses
+from stagehold.run.lease.lost_attempts import NOT_RENEWED, losses, run_loss
 from stagehold.run.planning.task import lease_of
 
 WHILE, NO_TIME = 60, 0.0
@@ -79,3 +80,27 @@ def test_who_waits_for_a_lease_is_not_lost(ledger):
     waiting = attempt(0)
     ledger.attempts.create(waiting)
     assert told(ledger) == {}
+
+
+def started(ledger: Ledger, launcher: str) -> Run:
+    return ledger.runs.start(replace(run("run-1"), launcher=launcher))
+
+
+def test_a_run_that_nobody_ended_and_nobody_works_on_is_lost(ledger):
+    begun = begin(ledger, 1, NO_TIME)
+    loss = run_loss(started(ledger, "cli"), ledger)
+    assert loss is not None
+    assert (loss.noticed, loss.at) == (NOT_RENEWED, ledger.leases.get(lease_of(begun)).expires_at)
+
+
+def test_a_run_is_not_lost_while_somebody_works_for_it_or_airflow_may_try_again(ledger):
+    begin(ledger, 1, NO_TIME)
+    begin(ledger, 2)
+    assert run_loss(started(ledger, "cli"), ledger) is None
+    assert run_loss(started(ledger, "airflow"), ledger) is None
+
+
+def test_a_run_that_is_between_two_attempts_is_not_lost(ledger):
+    begun = begin(ledger, 1, NO_TIME)
+    ledger.attempts.apply(begun.attempt_id, AttemptEvent.REPORTED_FINISHED)
+    assert run_loss(started(ledger, "cli"), ledger) is None

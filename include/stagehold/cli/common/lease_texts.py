@@ -7,12 +7,20 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from stagehold.cli.common.output import moment
+from stagehold.model.states import LOST, RUN
 
 if TYPE_CHECKING:
     from stagehold.model.pulse import Pulse
+    from stagehold.model.records import Run
     from stagehold.run.lease.held_leases import HeldLease
+    from stagehold.run.lease.lost_attempts import Loss
 
 COLUMNS = ("for", "of run", "epoch", "holder", "since", "heartbeat", "ends", "at work on")
+
+
+def state_of_run(run: Run, lost: Loss | None) -> str:
+    """The state of a run; the ledger has no end of a run that was killed."""
+    return f"{LOST}, {lost}, {moment(lost.at)}" if lost and not RUN.is_terminal(run.state) else run.state
 
 
 def lease_document(held: HeldLease) -> dict[str, Any]:

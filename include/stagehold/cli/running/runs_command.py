@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stagehold.cli.common.lease_texts import state_of_run
 from stagehold.cli.common.output import ShownTable, moment, print_document
 from stagehold.cli.common.request import AsJson, PipelineName
 from stagehold.model.standing import StageOutcome
-from stagehold.model.states import LOST, RUN
 from stagehold.settings import load_settings
 
 if TYPE_CHECKING:
-    from stagehold.ledger.ledger import Ledger
-    from stagehold.model.records import Run
     from stagehold.run.intervals.run_matrix import RunLine, RunMatrix, RunsAsked, StageSquare
     from stagehold.settings import Settings
     from stagehold.spec.pipeline import Pipeline
@@ -63,9 +61,10 @@ def runs(
 def runs_of(pipeline: Pipeline, asked: RunsAsked, settings: Settings) -> RunMatrix:
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.run.intervals.run_matrix import run_matrix
+    from stagehold.run.lease.lost_attempts import goes_on
 
     with open_ledger(settings) as ledger:
-        return run_matrix(pipeline, ledger, asked, lambda run: _goes_on(run, ledger))
+        return run_matrix(pipeline, ledger, asked, lambda run: goes_on(run, ledger))
 
 
 def runs_table(pipeline: Pipeline, found: RunMatrix) -> ShownTable:
@@ -77,13 +76,6 @@ def runs_table(pipeline: Pipeline, found: RunMatrix) -> ShownTable:
 _COLUMNS = ("interval", "state", "started", "work", "spared")
 
 
-def _goes_on(run: Run, ledger: Ledger) -> bool:
-    """Whether somebody works on its interval, as far as the ledger tells."""
-    if RUN.is_terminal(run.state):
-        return False
-    return bool(ledger.leases.alive_among((), [f"{run.pipeline}/{run.interval}/"], 1))
-
-
 def _row(line: RunLine) -> Sequence[str]:
     run, work = line.run, sum(square.seconds for square in line.squares)
     told = (run.interval, _state(line), moment(run.started_at), f"{work:.1f} s", f"{line.spared:.1f} s")
@@ -91,11 +83,8 @@ def _row(line: RunLine) -> Sequence[str]:
 
 
 def _state(line: RunLine) -> str:
-    """The state of a run; the ledger has no end of a run that was killed."""
     lost = next((square.lost for square in line.squares if square.lost), None)
-    if lost is None or line.active or RUN.is_terminal(line.run.state):
-        return line.run.state
-    return f"{LOST}, {lost}, {moment(lost.at)}"
+    return state_of_run(line.run, None if line.active else lost)
 
 
 def _square(square: StageSquare) -> str:

@@ -11,8 +11,8 @@ from datetime import datetime
 from stagehold.ledger.across.intervals import LastTries
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import overlap
-from stagehold.model.records import Attempt
-from stagehold.model.states import ATTEMPT
+from stagehold.model.records import Attempt, Run, RunState
+from stagehold.model.states import ATTEMPT, RUN
 from stagehold.plan.restart.rules import WORKER_LOST
 from stagehold.plan.split.shares import share_of
 from stagehold.run.lease.lease_holder import described
@@ -51,6 +51,26 @@ def region_losses(tries: Iterable[LastTries], ledger: Ledger) -> Mapping[tuple[s
         told = losses(attempts, ledger).items()
         found |= {(run_id, regions[attempt]): loss for attempt, loss in sorted(told, key=lambda one: one[1].at)}
     return found
+
+
+def goes_on(run: Run, ledger: Ledger) -> bool:
+    """Whether somebody works on the interval of a run that has not ended, as far as the ledger tells."""
+    if RUN.is_terminal(run.state):
+        return False
+    return bool(ledger.leases.alive_among((), [f"{run.pipeline}/{run.interval}/"], 1))
+
+
+def run_loss(run: Run, ledger: Ledger) -> Loss | None:
+    """The last loss of a run that nobody ended and nobody works on: it was killed, and the ledger says that it runs.
+    Airflow tries again by itself, so a run of its is not lost while it runs.
+    """
+    ours = run.launcher != "airflow" or run.state is not RunState.RUNNING
+    if not ours or RUN.is_terminal(run.state) or goes_on(run, ledger):
+        return None
+    attempts = ledger.attempts.of_run(run.run_id)
+    going = {attempt.attempt_id for attempt in attempts if not ATTEMPT.is_terminal(attempt.state)}
+    found = (loss for attempt, loss in losses(attempts, ledger).items() if attempt in going)
+    return max(found, key=lambda loss: loss.at, default=None)
 
 
 def _loss(attempt: Attempt, attempts: Iterable[Attempt], ledger: Ledger) -> Loss | None:
