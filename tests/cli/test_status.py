@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
 from stagehold.ledger.attempts import Failure
+from stagehold.ledger.leases import lease_of
 from stagehold.model.records import TRACE, Cell, FailureClass, Restore, RunState
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import LOST, UNTIL_RUNNING, AttemptEvent
 from stagehold.run.lease.lost_attempts import NOT_RENEWED
-from stagehold.run.planning.task import lease_of
 
 
 @pytest.fixture

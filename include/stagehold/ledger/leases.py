@@ -24,7 +24,7 @@ from stagehold.ledger.database.rows import read_all, read_one, record_of
 from stagehold.ledger.database.schema import leases
 from stagehold.model.partition_set import Share, overlap
 from stagehold.model.pulse import Meter, Pulse
-from stagehold.model.records import Lease
+from stagehold.model.records import Attempt, Lease
 
 logger = logging.getLogger(__name__)
 
@@ -210,6 +210,17 @@ _TAKEN_NOW: Mapping[str, Any] = {"taken_at": DatabaseTime(), "renewed_at": Datab
 
 def lease_name(region: str, share: Share | None) -> str:
     return region if share is None else f"{region}/{share}"
+
+
+def region_lease(pipeline: str, interval: str, region: str) -> str:
+    """The name of the lease that is needed to work on a region."""
+    return f"{pipeline}/{interval}/{region}"
+
+
+def lease_of(attempt: Attempt) -> str:
+    """The name of the lease that an attempt has while it works."""
+    share = Share.parse(attempt.share) if attempt.share else None
+    return lease_name(region_lease(attempt.pipeline, attempt.interval, attempt.region), share)
 
 
 def _rivals(connection: Connection, region: str, share: Share | None) -> tuple[ShareLease, ...]:

@@ -14,12 +14,12 @@ from stagehold.airflow.pipeline_page.pipeline_history import LOST, pipeline_hist
 from stagehold.airflow.pipeline_page.pipeline_responses import IntervalLook, MadeBy, TryFailure
 from stagehold.airflow.run_page.run_responses import AttemptLoss
 from stagehold.ledger.across.intervals import LastTries
+from stagehold.ledger.leases import region_lease
 from stagehold.ledger.partitions import StateFigures
 from stagehold.model.records import Attempt, AttemptState, FailureClass, Run, RunState
 from stagehold.model.standing import PartitionState, StageStanding, Standing
 from stagehold.plan.split.partition_counts import declared_stages, with_counts
 from stagehold.run.lease.lost_attempts import Loss
-from stagehold.run.planning.task import region_lease
 from stagehold.spec.pipeline import Pipeline, Stage
 
 pytestmark = pytest.mark.airflow

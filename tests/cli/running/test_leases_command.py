@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
 from stagehold.ledger.attempts import Failure
+from stagehold.ledger.leases import lease_of
 from stagehold.model.pulse import Memory, Pulse, Side
 from stagehold.model.records import FailureClass
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.restart.left_out_hosts import HOST
 from stagehold.run.checkpoints.discarding import coordinator_lease
-from stagehold.run.planning.task import lease_of
 
 PULSE = Pulse(
     stage="joined",

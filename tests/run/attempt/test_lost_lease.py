@@ -9,9 +9,9 @@ import pytest
 from tests.run.checkpoints.paper_run import INTERVAL, LEFT, PIPELINE, Pace, PacedEngine, PaperRun
 
 from stagehold.errors import Fenced
+from stagehold.ledger.leases import region_lease
 from stagehold.model.records import Attempt
 from stagehold.run.here.region import work_on
-from stagehold.run.planning.task import region_lease
 
 pytestmark = pytest.mark.slow
 

@@ -6,12 +6,12 @@ import pytest
 from tests.ledger.samples import attempt, checkpoint, run
 
 from stagehold.checkpoints.coordinator_events import Acknowledged, Declined, RegionFailover, RunChanged, TaskChanged
+from stagehold.ledger.leases import lease_of
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure
 from stagehold.model.records import Attempt, AttemptState, RunState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent
 from stagehold.run.checkpoints.run_events import RunWatch
-from stagehold.run.planning.task import lease_of
 
 
 @pytest.fixture

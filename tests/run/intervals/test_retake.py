@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
+from stagehold.ledger.leases import region_lease
 from stagehold.model.records import Cell
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
-from stagehold.run.planning.task import region_lease
 from stagehold.settings import load_settings
 from stagehold.sources.attempt_sources import Listing, Sources
 from stagehold.spec.loading.loader import find_pipeline

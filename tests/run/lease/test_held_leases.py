@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.ledger.samples import attempt, run
 
+from stagehold.ledger.leases import lease_of, region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.run.checkpoints.discarding import coordinator_lease
 from stagehold.run.lease.held_leases import LeaseKind, held_leases
-from stagehold.run.planning.task import SPECULATION, lease_of, region_lease
+from stagehold.run.planning.task import SPECULATION
 
 HOLDER = "airflow ann|worker-3|4711|99"
 

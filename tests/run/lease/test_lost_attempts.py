@@ -9,12 +9,12 @@ import pytest
 from tests.ledger.samples import attempt, run
 
 from stagehold.ledger.attempts import Failure
+from stagehold.ledger.leases import lease_of
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, FailureClass, Run
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 from stagehold.plan.restart.rules import WORKER_LOST
 from stagehold.run.lease.lost_attempts import NOT_RENEWED, losses, run_loss
-from stagehold.run.planning.task import lease_of
 
 WHILE, NO_TIME = 60, 0.0
 

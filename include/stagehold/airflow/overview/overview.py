@@ -50,6 +50,7 @@ from stagehold.airflow.run_page.resume_lease import Presser
 from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.errors.base import StageholdError
 from stagehold.ledger.across.pipelines import Place
+from stagehold.ledger.leases import region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.kept import Shelf
 from stagehold.model.keys.compute_key import SPARK
@@ -59,7 +60,6 @@ from stagehold.model.states import RUN
 from stagehold.run.clearing.garbage_collector import MAINTENANCE
 from stagehold.run.lease.held_leases import RESUME_OF
 from stagehold.run.lease.lease_holder import described
-from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 

@@ -89,7 +89,7 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
     Airflow knows by itself which of its runs go on. What is failing or being cancelled has stopped when nobody works on
     it any more.
     """
-    from stagehold.run.planning.task import lease_of
+    from stagehold.ledger.leases import lease_of
 
     if run.state in (RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED):
         return True

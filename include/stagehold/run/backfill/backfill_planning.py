@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import islice
 
 from stagehold.errors import CodeUnusable, InvalidArgument, StageholdError, UndeclaredRead
+from stagehold.ledger.leases import region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.backfill import BackfillChoice, Only, WorkOrder
 from stagehold.model.keys.interval_key import ONCE, interval_key, keys_between, moment_of, span_of
@@ -27,7 +28,6 @@ from stagehold.run.planning.planning import IntervalView, RunRequest, as_asked
 from stagehold.run.planning.refusal import refuse_broken_code, refuse_spoiled_sources, refuse_too_early
 from stagehold.run.planning.restoring import why_all_is_computed
 from stagehold.run.planning.shared_facts import IntervalRecords, SharedFacts, read_records
-from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 

@@ -13,13 +13,13 @@ from stagehold.checkpoints.coordinator_events import (
     RunChanged,
     TaskChanged,
 )
+from stagehold.ledger.leases import lease_of
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointRecord
 from stagehold.model.records import Attempt, AttemptState, Run, RunState
 from stagehold.model.states import ATTEMPT, GLOBALLY_TERMINAL
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
-from stagehold.run.planning.task import lease_of
 from stagehold.spec.pipeline import Pipeline
 
 _LOST = (AttemptState.FAILED, AttemptState.CANCELED)

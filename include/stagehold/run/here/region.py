@@ -12,6 +12,7 @@ from functools import partial
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import LeaseHeld, PartitionDataMissing, RestartRefused
 from stagehold.extensions.leadership import Leadership, LeadershipChange, tell_leadership
+from stagehold.ledger.leases import lease_of
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import overlap
 from stagehold.model.pulse import Meter
@@ -33,7 +34,7 @@ from stagehold.run.journal.journal import verdict_of
 from stagehold.run.lease.leasing import LeaseWait, beating, take_lease
 from stagehold.run.planning.lost_ledger import refuse_lost_ledger
 from stagehold.run.planning.planning import in_its_form
-from stagehold.run.planning.task import RegionOutcome, RegionTask, lease_of
+from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stage.spark_engine import SparkEngine
 from stagehold.settings import Settings
 

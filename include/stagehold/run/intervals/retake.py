@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from stagehold.errors import RetakeRefused
 from stagehold.lake.commit.delta_log import commit_versions, read_commits
+from stagehold.ledger.leases import region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.ledger.positions import Choose
 from stagehold.model.records import Cell
@@ -17,7 +18,6 @@ from stagehold.plan.resume.planner import descendants
 from stagehold.plan.sources.incremental_positions import file_changes
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lease_holder import this_process
-from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.sources.delta import TableFiles, below_table, files_of_version, gone_files
 from stagehold.sources.row_lineage import Lineage, RowsMixed, RowsToTake, TakenByOther

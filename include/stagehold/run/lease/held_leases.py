@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from stagehold.ledger.leases import lease_of
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Lease
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.restart.left_out_hosts import WITHIN, LeftOutHost, left_out_hosts
 from stagehold.run.lease.lease_holder import LeaseHolder
-from stagehold.run.planning.task import SPECULATION, lease_of
+from stagehold.run.planning.task import SPECULATION
 
 COORDINATOR = "coordinator"  # ends the name of the lease without which nobody takes a checkpoint of a run
 RESUME_OF = "resume of "  # and the run: the name of the lease of who presses Resume

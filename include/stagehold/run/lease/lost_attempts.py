@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.ledger.across.intervals import LastTries
+from stagehold.ledger.leases import lease_of, region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import overlap
 from stagehold.model.records import Attempt, Run, RunState
@@ -16,7 +17,6 @@ from stagehold.model.states import ATTEMPT, RUN
 from stagehold.plan.restart.rules import WORKER_LOST
 from stagehold.plan.split.shares import share_of
 from stagehold.run.lease.lease_holder import described
-from stagehold.run.planning.task import lease_of, region_lease
 
 NOT_RENEWED = "its lease, which nobody renewed"
 

@@ -13,11 +13,11 @@ from stagehold.lake.commit.tokens import newest_epoch, tokens_of
 from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.store.location import TableLocation, table_location
 from stagehold.lake.sweep import StrayFolder, find_strays, remove
+from stagehold.ledger.leases import region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, Cell
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.lease_holder import this_process
-from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 

@@ -9,10 +9,10 @@ from collections.abc import Collection
 from stagehold.errors import LedgerLost, RecordsUnderName
 from stagehold.lake.commit.tokens import newest_epoch, tokens_of
 from stagehold.lake.store.location import table_location
+from stagehold.ledger.leases import region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest
-from stagehold.run.planning.task import region_lease
 from stagehold.settings import Settings
 from stagehold.sources.attempt_sources import is_incremental
 from stagehold.spec.pipeline import Stage

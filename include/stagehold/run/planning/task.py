@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stagehold.ledger.database.engine import Redact
-from stagehold.ledger.leases import lease_name
+from stagehold.ledger.leases import region_lease
 from stagehold.model.context import StageSecrets
 from stagehold.model.partition_set import Share
-from stagehold.model.records import Attempt
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.plan.split.regions import Region
-from stagehold.plan.split.shares import part_name, share_of
+from stagehold.plan.split.shares import part_name
 from stagehold.run.planning.planning import RunRequest
 from stagehold.secrets import SecretPlace, found_secrets, masked, usual_places
 from stagehold.settings import Settings
@@ -92,16 +91,6 @@ class RegionTask:
         epochs then grow along with the tables, which runs of an interval share.
         """
         return region_lease(self.pipeline.name, self.request.interval, self.region.name)
-
-
-def region_lease(pipeline: str, interval: str, region: str) -> str:
-    """The name of the lease that is needed to work on a region."""
-    return f"{pipeline}/{interval}/{region}"
-
-
-def lease_of(attempt: Attempt) -> str:
-    """The name of the lease that an attempt has while it works."""
-    return lease_name(region_lease(attempt.pipeline, attempt.interval, attempt.region), share_of(attempt))
 
 
 @dataclass(frozen=True)

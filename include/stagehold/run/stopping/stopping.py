@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from stagehold.errors import LedgerUnavailable, ProcessTerminated, RunNotUnderWay, RunSuspended, UnknownName
+from stagehold.ledger.leases import lease_of
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.checkpoint_records import CheckpointTrigger
 from stagehold.model.records import Attempt, Run, RunState
 from stagehold.model.states import ATTEMPT, GLOBALLY_TERMINAL, RUN, RunEvent, newest_life
-from stagehold.run.planning.task import RegionTask, lease_of
+from stagehold.run.planning.task import RegionTask
 
 POLL_SECONDS = 0.5
 

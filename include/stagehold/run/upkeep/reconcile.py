@@ -27,11 +27,11 @@ from stagehold.lake.commit.tokens import tokens_of
 from stagehold.lake.commit.wave_commit import epoch_of
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import cell_prefix, table_location, tables_of
+from stagehold.ledger.leases import lease_of, region_lease
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, Cell, Fact, PartitionRecord, Run
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.lease.region_tables import as_record, verdicts_beside
-from stagehold.run.planning.task import lease_of, region_lease
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
