@@ -25,8 +25,9 @@ from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.published import absences
 from stagehold.lake.store.location import TableLocation
+from stagehold.model.choices import Severity
 from stagehold.model.keys.compute_key import ComputeKey
-from stagehold.model.records import DataFile, PartitionRecord, Severity
+from stagehold.model.records import DataFile, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.reasons import Reason
 from stagehold.plan.resume.decisions import BlockedDecision, Decision, HealDecision, ReuseDecision, RunDecision

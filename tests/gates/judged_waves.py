@@ -10,7 +10,7 @@ from tests.lake.stagehand import Stagehand
 from stagehold.gates.judge import Measured, measure_and_judge
 from stagehold.gates.suite import Expectation, Suite
 from stagehold.lake.measure import Content, StagedContent
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 
 BETWEEN, COUNT = "expect_column_values_to_be_between", "expect_table_row_count_to_be_between"
 ROWS = {4: [("a", 7), ("b", -2), ("c", -1)], 9: [("a", 1), ("a", None)], 11: []}

@@ -23,7 +23,7 @@ from stagehold.gates.suite_files import load_suite
 from stagehold.gates.verdicts import COUNTED, GateVerdict, observed, shown_of
 from stagehold.lake.measure import StagedContent
 from stagehold.lake.store.location import TableLocation
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,7 @@ from stagehold.errors import GateErrored
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, EarlierFigures
 from stagehold.gates.suite import Expectation, Suite
 from stagehold.lake.store.location import TableLocation
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 
 pytestmark = pytest.mark.spark
 

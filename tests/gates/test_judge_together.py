@@ -16,7 +16,8 @@ from stagehold.gates.judge import judge_together
 from stagehold.gates.suite import Expectation, Scope, Suite
 from stagehold.lake.measure import StagedContent
 from stagehold.lake.store.location import TableLocation
-from stagehold.model.records import WHOLE, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import WHOLE
 
 pytestmark = pytest.mark.spark
 

@@ -14,7 +14,8 @@ from stagehold.gates.suite import Expectation, Samples
 from stagehold.gates.verdict_pages import render_index, render_page, site_of
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.store.location import TableLocation
-from stagehold.model.records import Cell, GateResult, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import Cell, GateResult
 
 pytestmark = pytest.mark.spark
 

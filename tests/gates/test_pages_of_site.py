@@ -8,7 +8,8 @@ import pytest
 from tests.ledger.samples import gate_result, waiver
 
 from stagehold.gates.verdict_pages import MOST_PAGES, site_of
-from stagehold.model.records import GateResult, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import GateResult
 
 A, B = "expect a", "expect b"
 

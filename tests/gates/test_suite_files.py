@@ -15,7 +15,7 @@ import pytest
 from stagehold.errors import InvalidSpec
 from stagehold.gates.suite import Expectation, Samples
 from stagehold.gates.suite_files import expectation_types, find_suite, load_suite
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 from stagehold.settings import PROJECT
 
 GOOD = """\

@@ -13,7 +13,8 @@ from tests.ledger.samples import gate_result, waiver
 
 from stagehold.gates.verdict_pages import DocSite, docs_uri, have_docs, read_page, site_of, write_docs
 from stagehold.lake.store.files import files_at
-from stagehold.model.records import GateResult, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import GateResult
 
 pytestmark = pytest.mark.slow  # imports Great Expectations, which takes seconds
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stagehold.cli.common.lease_texts import state_of_run
 from stagehold.cli.common.output import ShownTable, moment, print_document, tell_target
 from stagehold.cli.common.request import AsJson
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Run
     from stagehold.run.lease.lost_attempts import Loss
@@ -51,22 +52,29 @@ def status(run: RunName = None, trace: Trace = False, as_json: AsJson = False) -
 
 
 def recent_runs_document(ledger: Ledger) -> dict[str, Any]:
-    from stagehold.run.lease.lost_attempts import run_loss
-
-    told = ((run, run_loss(run, ledger)) for run in ledger.runs.recent(SHOWN_RUNS))
-    return {"runs": [{**asdict(run), "lost": asdict(loss) if loss else None} for run, loss in told]}
+    return {"runs": [{**asdict(run), "lost": asdict(loss) if loss else None} for run, loss in _runs_and_losses(ledger)]}
 
 
 def recent_runs(ledger: Ledger, settings: Settings) -> ShownTable:
-    from stagehold.run.lease.lost_attempts import run_loss
-
     columns = ("pipeline", "interval", "state", "launcher", "started", "ended", "run")
-    told = [(run, run_loss(run, ledger)) for run in ledger.runs.recent(SHOWN_RUNS)]
+    told = _runs_and_losses(ledger)
     foot = [f"`stagehold resume {run.run_id}` goes on with a lost run." for run, loss in told if loss][:1]
     if not told:
         foot = [lost_ledger(settings) or NO_RUNS]
     rows = [_run_cells(run, loss) for run, loss in told]
     return ShownTable("Newest runs (times in UTC)", columns, rows, tuple(foot))
+
+
+def _runs_and_losses(ledger: Ledger) -> Sequence[tuple[Run, Loss | None]]:
+    """The newest runs. Who only looks at runs that have ended does not wait for what tells losses to be imported."""
+    from stagehold.model.states import RUN
+
+    recent = ledger.runs.recent(SHOWN_RUNS)
+    if all(RUN.is_terminal(run.state) for run in recent):
+        return [(run, None) for run in recent]
+    from stagehold.run.lease.lost_attempts import run_loss
+
+    return [(run, run_loss(run, ledger)) for run in recent]
 
 
 def lost_ledger(settings: Settings) -> str | None:
@@ -80,5 +88,7 @@ def lost_ledger(settings: Settings) -> str | None:
 
 
 def _run_cells(run: Run, lost: Loss | None) -> tuple[str, ...]:
+    from stagehold.cli.common.lease_texts import state_of_run
+
     state, times = state_of_run(run, lost), (moment(run.started_at), moment(run.ended_at))
     return run.pipeline, run.interval, state, run.launcher, *times, run.run_id

@@ -12,8 +12,8 @@ from typing import Any
 
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import PARAMETER, EarlierFigures, figures_named
+from stagehold.model.choices import Severity
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.records import Severity
 from stagehold.plan.split.regions import sources_within, stage_regions
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.output_settings import CommitterKind

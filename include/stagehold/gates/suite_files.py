@@ -22,8 +22,8 @@ from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
 from stagehold.gates.earlier_suites import as_written_now
 from stagehold.gates.suite import FIGURES, MOST_ROWS, Expectation, OnFail, RowLimit, Samples, Scope, Suite, within_one
+from stagehold.model.choices import Severity
 from stagehold.model.keys.compute_key import digest
-from stagehold.model.records import Severity
 from stagehold.settings import Settings
 from stagehold.spec.loading.variables import put_in
 from stagehold.spec.pipeline import Pipeline

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from stagehold.gates.earlier_figures import in_words, shortened
 from stagehold.gates.suite import Expectation, Samples, Suite
-from stagehold.model.choices import RefusedData, Waiver
-from stagehold.model.records import GateResult, Severity
+from stagehold.model.choices import RefusedData, Severity, Waiver
+from stagehold.model.records import GateResult
 from stagehold.plan.resume.waiving import waivers_of
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 """What people decide that runs go by: of a checkpoint that a run begins with, of data that a gate refused or other code
-made, and of intervals that stay.
+made, and of intervals that stay; and how much an expectation matters to them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,14 @@ from stagehold.model.keys.compute_key import KeyPart
 
 if TYPE_CHECKING:
     from stagehold.model.records import Cell
+
+
+class Severity(StrEnum):
+    """How much an expectation matters: only a critical one blocks a partition; the others are recorded and shown."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
 
 
 class ClaimMode(StrEnum):

@@ -10,7 +10,7 @@ from typing import Any
 
 from stagehold.model.backfill import Backfill, WorkOrder
 from stagehold.model.checkpoint_records import CheckpointRecord
-from stagehold.model.choices import Acceptance, ClaimMode, CodeChoice, Pin, Waiver
+from stagehold.model.choices import Acceptance, ClaimMode, CodeChoice, Pin, Severity, Waiver
 from stagehold.model.pulse import Pulse
 from stagehold.model.source_position import Position
 from stagehold.model.standing import PartitionState
@@ -18,14 +18,6 @@ from stagehold.model.standing import PartitionState
 WHOLE = -1  # stands where the number of a partition does in what was said of all partitions of a stage together
 QUARANTINE = "__quarantine"  # what a partition keeps its rows under that were set aside; no state is called so
 TRACE = "trace"  # the kind of an event that keeps the whole story of an attempt's failure
-
-
-class Severity(StrEnum):
-    """How much an expectation matters: only a critical one blocks a partition; the others are recorded and shown."""
-
-    CRITICAL = "critical"
-    WARNING = "warning"
-    INFO = "info"
 
 
 class RunState(StrEnum):

@@ -17,6 +17,7 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import row_of
 from stagehold.ledger.database.schema import attempts, gate_results, partitions, pins, runs
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.choices import Severity
 from stagehold.model.records import (
     Attempt,
     AttemptState,
@@ -27,7 +28,6 @@ from stagehold.model.records import (
     PartitionRecord,
     Run,
     RunState,
-    Severity,
 )
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent, RunEvent

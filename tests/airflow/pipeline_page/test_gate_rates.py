@@ -9,7 +9,7 @@ import pytest
 
 from stagehold.airflow.pipeline_page.gate_rates import gate_rates
 from stagehold.ledger.across.intervals import GateTally
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 from stagehold.spec.loading.loader import build_pipeline
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)

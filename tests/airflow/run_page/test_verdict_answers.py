@@ -22,7 +22,8 @@ from stagehold.airflow.run_page.verdict_answers import (
     stage_verdicts,
 )
 from stagehold.gates.verdicts import outcome_of, waived_in
-from stagehold.model.records import GateResult, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import GateResult
 from stagehold.model.standing import PartitionState
 
 NULLS = "no nulls"

@@ -14,7 +14,8 @@ from tests.run.small_project import INTERVAL, NUMBERS, SmallProject
 from stagehold.airflow.telling.stage_lineage import emit_lineage
 from stagehold.airflow.telling.task_work import work_since
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, Run, RunState, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, Run, RunState
 from stagehold.model.standing import PartitionState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest

@@ -9,7 +9,8 @@ import pytest
 
 from stagehold.airflow.telling.task_work import StageWork
 from stagehold.model.checkpoint_records import CheckpointRecord, CheckpointState, CheckpointTrigger
-from stagehold.model.records import Cell, GateResult, PartitionRecord, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import Cell, GateResult, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.spec.pipeline import Stage
 

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import QUARANTINE, WHOLE, Cell, DataFile, PartitionRecord, Severity, StatePart
+from stagehold.model.choices import Severity
+from stagehold.model.records import QUARANTINE, WHOLE, Cell, DataFile, PartitionRecord, StatePart
 from stagehold.model.standing import PartitionState
 from stagehold.settings import load_settings
 

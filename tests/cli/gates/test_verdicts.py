@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.ledger import Ledger
-from stagehold.model.records import WHOLE, Severity, StageVerdict
+from stagehold.model.choices import Severity
+from stagehold.model.records import WHOLE, StageVerdict
 from stagehold.model.standing import PartitionState
 from stagehold.plan.grounds.content_verdicts import content_of
 

@@ -21,7 +21,7 @@ from stagehold.lake.checkpoints.encoding import (
     encode,
     records_in,
 )
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 
 ROWS = tuple(RecordedPartition("a", one, (verdict(one),)) for one in map(record, range(3)))
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from tests.ledger.samples import CELL, gate_result
 
-from stagehold.model.records import WHOLE, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import WHOLE
 
 OTHER_DAY = replace(CELL, interval="2024-01-02")
 

@@ -9,7 +9,8 @@ import pytest
 from tests.ledger.samples import ATTEMPT_ENDS, CELL, START, attempt, gate_result, record, run
 
 from stagehold.ledger.attempts import Failure
-from stagehold.model.records import AttemptState, Cell, DataFile, FailureClass, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import AttemptState, Cell, DataFile, FailureClass
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
 

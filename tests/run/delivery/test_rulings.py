@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.model.choices import Waiver
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity, Waiver
 from stagehold.run.delivery.ruling import Rulings, unmet, warnings
 from stagehold.run.delivery.wave import StageTask
 

@@ -26,7 +26,8 @@ from stagehold.lake.commit.staged_committer import StagedCommitter
 from stagehold.lake.commit.staging import StagedWave, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.store.location import TableLocation
-from stagehold.model.records import WHOLE, Attempt, DataFile, PartitionRecord, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import WHOLE, Attempt, DataFile, PartitionRecord
 from stagehold.plan.resume.decisions import Action
 from stagehold.run.faults import Faults, Point
 from stagehold.run.functions.stage_call import StageCall

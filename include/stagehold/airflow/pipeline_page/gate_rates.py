@@ -10,7 +10,8 @@ from stagehold.airflow.pipeline_page.pipeline_responses import ExpectationRates,
 from stagehold.gates.verdicts import NOT_MET, Outcome, waived_in
 from stagehold.ledger.across.intervals import GateTally
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import Cell, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import Cell
 from stagehold.plan.resume.waiving import in_force, refused_data
 from stagehold.run.planning.acceptance import newest_verdict
 from stagehold.spec.pipeline import Pipeline

@@ -12,8 +12,8 @@ from stagehold.airflow.answering.response_model import AS_RECORDED, Looked, Resp
 from stagehold.airflow.run_page.run_responses import AttemptLoss
 from stagehold.gates.verdicts import Outcome
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
-from stagehold.model.choices import ClaimMode
-from stagehold.model.records import RunState, Severity
+from stagehold.model.choices import ClaimMode, Severity
+from stagehold.model.records import RunState
 from stagehold.model.standing import PartitionState, StageStanding
 from stagehold.plan.backfill.backfill_plan import StaleInterval
 from stagehold.run.intervals.interval_differences import StageContents

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from stagehold.airflow.answering.response_model import ResponseModel
 from stagehold.gates.verdicts import Outcome
+from stagehold.model.choices import Severity
 from stagehold.model.partition_set import Ranges
-from stagehold.model.records import Severity
 from stagehold.model.standing import RefusalStanding
 
 

@@ -23,8 +23,9 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.uuid import generate_static_uuid
 
 from stagehold.airflow.telling.task_work import StageLineage
+from stagehold.model.choices import Severity
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import GateResult, Severity
+from stagehold.model.records import GateResult
 
 PRODUCER = "urn:stagehold"
 SEVERITIES = {Severity.CRITICAL: "error", Severity.WARNING: "warn", Severity.INFO: "info"}

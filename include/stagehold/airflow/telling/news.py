@@ -11,8 +11,9 @@ from itertools import groupby
 
 from stagehold.errors.base import StageholdError
 from stagehold.ledger.ledger import Ledger
+from stagehold.model.choices import Severity
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import Attempt, Event, GateResult, Run, RunState, Severity
+from stagehold.model.records import Attempt, Event, GateResult, Run, RunState
 from stagehold.model.standing import DeclaredStage, Standing, together
 from stagehold.model.states import Transition
 from stagehold.plan.resume.decisions import ResumePlan

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from stagehold.cli.common.output import moment
-from stagehold.model.states import LOST, RUN
 
 if TYPE_CHECKING:
     from stagehold.model.pulse import Pulse
@@ -20,6 +19,8 @@ COLUMNS = ("for", "of run", "epoch", "holder", "since", "heartbeat", "ends", "at
 
 def state_of_run(run: Run, lost: Loss | None) -> str:
     """The state of a run; the ledger has no end of a run that was killed."""
+    from stagehold.model.states import LOST, RUN
+
     return f"{LOST}, {lost}, {moment(lost.at)}" if lost and not RUN.is_terminal(run.state) else run.state
 
 

@@ -12,7 +12,7 @@ import typer
 
 from stagehold.cli.common.output import moment, print_document, print_table
 from stagehold.cli.common.request import AsJson
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:

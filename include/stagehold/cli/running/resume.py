@@ -10,12 +10,12 @@ import typer
 from stagehold.cli.common.output import print_document
 from stagehold.cli.common.request import AsJson, Keep, Reason, ShowTimings, keep_asked
 from stagehold.cli.running.run import Parallel
-from stagehold.model.records import Run, RunState
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from stagehold.ledger.ledger import Ledger
+    from stagehold.model.records import Run
     from stagehold.run.planning.planning import RunRequest
 
 RunId = Annotated[
@@ -90,6 +90,7 @@ def _has_stopped(run: Run, ledger: Ledger) -> bool:
     it any more.
     """
     from stagehold.ledger.leases import lease_of
+    from stagehold.model.records import RunState
 
     if run.state in (RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED):
         return True

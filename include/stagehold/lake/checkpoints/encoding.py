@@ -12,7 +12,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from stagehold.checkpoints.checkpoint import StageSnapshot
-from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, Severity, StatePart
+from stagehold.model.choices import Severity
+from stagehold.model.records import Cell, DataFile, GateResult, PartitionRecord, StatePart
 from stagehold.model.standing import PartitionState
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from sqlalchemy import and_, case, func, not_, or_, select
 from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.rows import record_of
 from stagehold.ledger.database.schema import attempts, gate_results, partitions, runs
-from stagehold.model.records import Attempt, AttemptState, FailureClass, Severity
+from stagehold.model.choices import Severity
+from stagehold.model.records import Attempt, AttemptState, FailureClass
 from stagehold.model.standing import PartitionState
 from stagehold.model.states import ATTEMPT
 from stagehold.plan.restart.rules import WORKER_LOST

@@ -22,9 +22,9 @@ from stagehold.ledger.database.column_types import (
 )
 from stagehold.model.backfill import BackfillChoice, OrderedInterval, PlannedCell, WorkOrder
 from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointState, CheckpointTrigger
-from stagehold.model.choices import ClaimMode
+from stagehold.model.choices import ClaimMode, Severity
 from stagehold.model.pulse import Pulse
-from stagehold.model.records import AttemptState, FailureClass, RunState, Severity
+from stagehold.model.records import AttemptState, FailureClass, RunState
 from stagehold.model.standing import PartitionState
 
 SCHEMA_VERSION = "0020"

@@ -18,7 +18,8 @@ from stagehold.lake.commit.staging import SPLIT_FOLDER, StagedWave, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.quarantine import bring_up_to_date, quarantine_uri
 from stagehold.lake.store.columns import EXPECTATION
-from stagehold.model.records import QUARANTINE, Severity, StatePart
+from stagehold.model.choices import Severity
+from stagehold.model.records import QUARANTINE, StatePart
 from stagehold.run.delivery.wave import StageTask
 from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.run.faults import QuarantinePoint

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from stagehold.gates.verdicts import GateVerdict
-from stagehold.model.choices import Waiver
+from stagehold.model.choices import Severity, Waiver
 from stagehold.model.partition_set import PartitionSet
-from stagehold.model.records import GateResult, PartitionRecord, Severity
+from stagehold.model.records import GateResult, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.waiving import who_waived
 from stagehold.run.delivery.wave import StageTask

@@ -12,7 +12,7 @@ from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.declared_columns import refuse_nulls
 from stagehold.lake.measure import count_nulls
-from stagehold.model.records import Severity
+from stagehold.model.choices import Severity
 from stagehold.run.equipment.workplace import Progress
 from stagehold.run.here.stage_frames import stage_frames
 from stagehold.run.planning.planning import RunRequest
