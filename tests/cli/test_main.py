@@ -38,6 +38,12 @@ def test_every_option_and_argument_of_a_command_has_help(command):
             assert parameter.help, f"{command} {each.name} {parameter.name}"
 
 
+def seconds_of(*words: str) -> float:
+    before = children_seconds()
+    subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    return children_seconds() - before
+
+
 def test_help_starts_quickly_and_imports_neither_spark_nor_airflow():
     code = """
 import sys
@@ -48,12 +54,8 @@ slow = {"pyspark", "airflow", "deltalake", "great_expectations", "pandas", "sqla
 print(sorted(slow & set(sys.modules)))
 """
     assert python(code) == "[]\n"
-    taken = []
-    for _ in range(3):
-        before = children_seconds()
-        subprocess.run([sys.executable, "-m", "stagehold", "--help"], check=True, capture_output=True)
-        taken.append(children_seconds() - before)
-    assert min(taken) < 0.5
+    taken = [(seconds_of("-m", "stagehold", "--help"), seconds_of("-c", "import typer")) for _ in range(3)]
+    assert min(ours / bare for ours, bare in taken) < 4  # in processor time, which a busy machine makes longer
 
 
 def test_version_is_printed():

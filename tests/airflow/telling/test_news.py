@@ -9,7 +9,8 @@ import pytest
 pytestmark = pytest.mark.airflow
 
 from stagehold.airflow.telling.news import LONGEST, Progressed, Remaining, RunNews, gate_cause, was_resumed  # noqa: E402  # noqa: E402
-from stagehold.model.records import Cell, GateResult, RunState, Severity  # noqa: E402
+from stagehold.model.choices import Severity  # noqa: E402
+from stagehold.model.records import Cell, GateResult, RunState  # noqa: E402
 from stagehold.model.standing import (  # noqa: E402
     DeclaredStage,
     PartitionState,
