@@ -100,7 +100,14 @@ class Turmoil:
 
     def _possible(self) -> dict[Callable[[], None], int]:
         """What can happen now, with how likely it is beside the others."""
-        possible = {self.kill: 4, self.begin_two: 2, self.lose_ledger: 1, self.collect: 2, self.collect_beside: 2}
+        possible = {
+            self.kill: 4,
+            self.begin_two: 2,
+            self.lose_ledger: 1,
+            self.gain_uid: 2,
+            self.collect: 2,
+            self.collect_beside: 2,
+        }
         if self.parallel == 1:
             possible |= {self.terminate: 2, self.freeze: 3, self.end_server: 2, self.end_keeper: 1}
             possible |= {self.kill_at_checkpoint: 2}
@@ -275,6 +282,22 @@ class Turmoil:
         runs = self.random.choice((("r", "r"), ("r", "other")))
         workers = [self._start(run) for run in runs]
         self._tell("two", f"{' and '.join(runs)} ended with {[self._wait(worker) for worker in workers]}", hit=True)
+
+    def gain_uid(self) -> None:
+        """A stage gets a uid, with what it was called; whatever was whole is not computed again for that."""
+        stage, uid = self.random.choice(list(self.subject.regions)), f"u{self.random.randrange(1_000_000)}"
+        whole = self.finished and self._wait(self._start()) == 0
+        before = self._recorded()
+        self.subject.give_uid(stage, uid)
+        if whole:
+            worker = self._start()
+            code = self._wait(worker)
+            assert (code, self._recorded()) == (0, before), f"computed again for a uid:\n{worker.err()}"
+        self._tell("uid", f"{uid} for {stage}, {'whole' if whole else 'not whole'}", hit=True)
+
+    def _recorded(self) -> dict[str, int]:
+        """How many partitions were ever recorded, by stage."""
+        return {stage: len(self.watch.records(stage)) for stage in self.subject.regions}
 
     def lose(self) -> None:
         """Recorded data disappears."""
