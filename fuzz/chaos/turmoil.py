@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 
 from fuzz.chaos.subjects import Subject, Toy
+from fuzz.chaos.victims import children, leave_the_ledger
 from tests.run.lake_watch import LakeWatch
 from tests.run.workbench import ended
 from tests.run.zygote import Command
@@ -27,7 +26,6 @@ from stagehold.spec.settings.run_settings import ReleasePolicy
 
 SECONDS = 300
 TRIES = 4
-A_MOMENT = 0.02
 DIES = 0.2  # how often a collector is killed
 COPIED = 0.3  # how often somebody has made a copy of the ledger
 OF_ATTEMPTS = (Point.AFTER_LEASE, Point.BEFORE_FINISH)
@@ -142,7 +140,7 @@ class Turmoil:
         self._renew_input()
         worker = self._start()
         time.sleep(self.random.random() * MOST_OF_A_RUN)
-        for pid in [*_children(worker.pid), worker.pid]:
+        for pid in [*children(worker.pid), worker.pid]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         code = self._wait(worker)
@@ -217,27 +215,9 @@ class Turmoil:
         worker = self._start()
         frozen = worker.stops(SECONDS)
         if frozen:
-            self._leave_the_ledger(worker)
+            leave_the_ledger(worker, self.subject.bench.settings.home_path / "ledger.db")
             self.zombies.append(worker)
         self._tell("freeze", place, hit=frozen)
-
-    def _leave_the_ledger(self, worker: Command) -> None:
-        """A thread of it may be in the middle of a transaction, and keeps SQLite's lock for as long as it sleeps."""
-        while self._ledger_is_locked:
-            worker.send_signal(signal.SIGCONT)
-            time.sleep(A_MOMENT)
-            worker.send_signal(signal.SIGSTOP)
-
-    @property
-    def _ledger_is_locked(self) -> bool:
-        path = self.subject.bench.settings.home_path / "ledger.db"
-        with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                return True
-            connection.execute("ROLLBACK")
-            return False
 
     def thaw(self) -> None:
         """A zombie wakes up, perhaps long after it was overtaken."""
@@ -408,12 +388,3 @@ class Turmoil:
     def _tell(self, kind: str, text: str, *, hit: bool) -> None:
         self.counts[kind if hit else "missed"] += 1
         self.steps.append(f"{kind} {text}" if hit else f"({kind} {text}: not reached)")
-
-
-def _children(pid: int) -> list[int]:
-    """The processes that a process has started, and theirs."""
-    try:
-        own = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
-        return []
-    return [*own, *(grandchild for child in own for grandchild in _children(child))]

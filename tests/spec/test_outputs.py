@@ -10,8 +10,8 @@ from stagehold.spec.outputs import (
     exchange_types,
     output_types,
 )
-from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, ReleasedBy, Stage
-from stagehold.spec.settings.output_settings import TypeReason
+from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Stage
+from stagehold.spec.settings.output_settings import ReleasedBy, TypeReason
 from stagehold.spec.settings.run_settings import ExecutionMode
 
 PROMISES = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any
@@ -21,12 +21,15 @@ from stagehold.spec.settings.output_settings import (
     ColumnForm,
     CommitterKind,
     Evolution,
+    Fallback,
     KeepSettings,
     OnCodeChange,
     OnForeignChange,
     OnWaiverEnd,
+    ReleasedBy,
     StateForm,
     TypeReason,
+    Worth,
 )
 from stagehold.spec.settings.reads import Reads, ReadsForm, StageReads
 from stagehold.spec.settings.restart import FailureDeclaration
@@ -41,13 +44,6 @@ class Exchange(StrEnum):
     KEYED = "keyed"
     BROADCAST = "broadcast"
     GATHER = "gather"
-
-
-class ReleasedBy(StrEnum):
-    """Who deletes an output: the scheduler once no reader needs it, or its producer once it was read."""
-
-    SCHEDULER = "scheduler"
-    PRODUCER = "producer"
 
 
 class OutputType(StrEnum):
@@ -130,30 +126,6 @@ class OutputForm(SpecPart):
     """All columns of the output, by name; see the fields of a column. Another column, a missing one, another type, or a
     NULL in one that may have none, is refused before anything is published. Without it any columns are taken.
     Example: `columns: {customer: {type: bigint, null: false, description: Who ordered}, spent: "decimal(18,2)"}`"""
-
-
-@dataclass(frozen=True)
-class Fallback:
-    """The failure of an attempt, by its rule, after which an output is stored that was computed along until then."""
-
-    rule: str
-    epoch: int
-
-
-@dataclass(frozen=True)
-class Worth:
-    """Whether an output is worth storing: the seconds that it takes to compute it again, and to store it; None as long
-    as that is not on record.
-    """
-
-    stored: bool
-    again: float | None = None
-    storing: float | None = None
-
-    def __str__(self) -> str:
-        if self.again is None or self.storing is None:
-            return "what it costs is not on record"
-        return f"{self.again:.1f} s to compute again, {self.storing:.1f} s to store"
 
 
 class Output(OutputForm):

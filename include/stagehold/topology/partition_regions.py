@@ -15,7 +15,8 @@ from functools import cached_property
 
 from stagehold.model.graph import fused, strong_components, topological_order
 from stagehold.model.records import AttemptState
-from stagehold.spec.pipeline import OutputType, ReleasedBy
+from stagehold.spec.pipeline import OutputType
+from stagehold.spec.settings.output_settings import ReleasedBy
 from stagehold.topology.topology import Numbers, Topology, inverted
 
 Components = Sequence[Sequence[int]]

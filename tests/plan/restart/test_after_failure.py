@@ -14,7 +14,8 @@ from stagehold.model.records import UNBEGUN, Attempt, AttemptState, Cell
 from stagehold.plan.restart.after_failure import CAUSES, discarded, in_stored_form, last_failure, may_fall_back
 from stagehold.plan.restart.rules import FENCED, RULES
 from stagehold.plan.split.regions import sources_within, stage_regions
-from stagehold.spec.pipeline import Fallback, Output, OutputType, Pipeline
+from stagehold.spec.pipeline import Output, OutputType, Pipeline
+from stagehold.spec.settings.output_settings import Fallback
 
 CHOSEN, GIVEN = Output(type=OutputType.PIPELINED, falls_back=True), Output(type=OutputType.PIPELINED)
 RAW = source("raw").model_copy(update={"output": CHOSEN})

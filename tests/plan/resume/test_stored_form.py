@@ -24,7 +24,8 @@ from tests.plan.resume.situations import forward as reads
 from stagehold.model.standing import PartitionState
 from stagehold.plan.resume.planner import resume_plan
 from stagehold.plan.resume.situation import Situation
-from stagehold.spec.pipeline import Fallback, Output, OutputType, Pipeline
+from stagehold.spec.pipeline import Output, OutputType, Pipeline
+from stagehold.spec.settings.output_settings import Fallback
 
 FLOWS = Output(type=OutputType.PIPELINED, falls_back=True)
 STORED = FLOWS.model_copy(update={"fallback": Fallback("out_of_memory", 1)})

@@ -10,7 +10,8 @@ import pytest
 from tests.plan.resume.situations import forward, gather, source, stage
 
 from stagehold.plan.waves.worth import Risk, StageCost, cheapest, expected_seconds, weighed
-from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline, Worth
+from stagehold.spec.pipeline import Exchange, Input, Output, OutputType, Pipeline
+from stagehold.spec.settings.output_settings import Worth
 
 OPEN = Output(type=OutputType.PIPELINED, falls_back=True)
 HOUR = 3600.0

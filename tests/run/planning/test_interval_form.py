@@ -14,7 +14,8 @@ from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell
 from stagehold.model.states import AttemptEvent
 from stagehold.run.planning.interval_form import RUNS_ASKED, in_weighed_form
-from stagehold.spec.pipeline import Output, OutputType, Pipeline, Worth
+from stagehold.spec.pipeline import Output, OutputType, Pipeline
+from stagehold.spec.settings.output_settings import Worth
 
 RAW = source("raw").model_copy(update={"output": Output(type=OutputType.PIPELINED, falls_back=True)})
 PIPELINE = Pipeline(name="sales", file="sales.yaml", stages=(RAW, stage("total", gather("raw"), partitions=1)))

@@ -8,7 +8,8 @@ from tests.plan.resume.situations import forward, gather, source, stage
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
-from stagehold.spec.pipeline import Fallback, Output, OutputType, Pipeline
+from stagehold.spec.pipeline import Output, OutputType, Pipeline
+from stagehold.spec.settings.output_settings import Fallback
 
 ALONG = Output(type=OutputType.PIPELINED)
 STORED = Output(type=OutputType.PIPELINED, falls_back=True, fallback=Fallback("stalled", 1))

@@ -30,9 +30,7 @@ from stagehold.model.standing import PartitionState
 SCHEMA_VERSION = "0020"
 VERSION_TABLE = "ledger_version"
 
-metadata = MetaData(
-    naming_convention={"pk": "%(table_name)s_pkey", "ix": "%(table_name)s_by_%(column_0_N_name)s"},
-)
+metadata = MetaData(naming_convention={"pk": "%(table_name)s_pkey", "ix": "%(table_name)s_by_%(column_0_N_name)s"})
 
 _ROW_NUMBER = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts up by itself in SQLite
 

@@ -18,7 +18,8 @@ from datetime import datetime
 from stagehold.model.records import Attempt, AttemptState, PartitionRecord
 from stagehold.plan.restart.rules import FENCED
 from stagehold.plan.split.regions import stage_regions
-from stagehold.spec.pipeline import Fallback, Pipeline
+from stagehold.spec.pipeline import Pipeline
+from stagehold.spec.settings.output_settings import Fallback
 
 # To compute several stages in one go takes memory, disk and time; a stage function's own errors say nothing of it.
 CAUSES = frozenset({"stalled", "out_of_memory", "disk_full", "executor_lost", "spark_gone"})

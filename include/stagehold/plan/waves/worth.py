@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import expm1
 
-from stagehold.spec.pipeline import Exchange, Pipeline, Stage, Worth
+from stagehold.spec.pipeline import Exchange, Pipeline, Stage
+from stagehold.spec.settings.output_settings import Worth
 
 
 @dataclass(frozen=True)

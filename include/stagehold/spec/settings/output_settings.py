@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -38,6 +39,37 @@ class TypeReason(StrEnum):
     TASKS = "tasks"  # several tasks share its region, and none of them has all that a shuffle needs
     JOINED_AGAIN = "joined_again"  # its branches meet again, which could deadlock
     DEADLOCK = "deadlock"  # its region would wait for itself
+
+
+class ReleasedBy(StrEnum):
+    """Who deletes an output: the scheduler once no reader needs it, or its producer once it was read."""
+
+    SCHEDULER = "scheduler"
+    PRODUCER = "producer"
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """The failure of an attempt, by its rule, after which an output is stored that was computed along until then."""
+
+    rule: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Worth:
+    """Whether an output is worth storing: the seconds that it takes to compute it again, and to store it; None as long
+    as that is not on record.
+    """
+
+    stored: bool
+    again: float | None = None
+    storing: float | None = None
+
+    def __str__(self) -> str:
+        if self.again is None or self.storing is None:
+            return "what it costs is not on record"
+        return f"{self.again:.1f} s to compute again, {self.storing:.1f} s to store"
 
 
 class CommitterKind(StrEnum):
