@@ -7,6 +7,7 @@ SCALE ?= 0.05
 RUNS ?= 50
 SEED ?= 1
 PARALLEL ?= 1
+BACKEND ?= folder
 TIMES ?= 20
 TIME ?= 600
 TURN ?= commit
@@ -94,8 +95,8 @@ clean: ## stop everything and remove the state folder (.stagehold, or STAGEHOLD_
 bench: setup ## run the benchmarks in bench/, but for soak.py, which takes two hours
 	@for script in $(sort $(filter-out bench/soak.py,$(wildcard bench/*.py))); do PYTHONPATH=include:. $(BIN)/python "$$script" || exit 1; done
 
-chaos: setup ## kill, freeze and rob RUNS random runs of small pipelines and check each (RUNS=50 SEED=1 PARALLEL=1)
-	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.chaos --runs $(RUNS) --seed $(SEED) --parallel $(PARALLEL)
+chaos: setup ## kill, freeze and rob RUNS random runs of small pipelines and check each (RUNS=50 SEED=1 PARALLEL=1 BACKEND=folder|bucket|cluster)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.chaos --runs $(RUNS) --seed $(SEED) --parallel $(PARALLEL) --backend $(BACKEND)
 
 words: setup ## waive, take back, correct, judge, kill and resume in RUNS random sequences and check each (RUNS=50 SEED=1)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.chaos.words --runs $(RUNS) --seed $(SEED)

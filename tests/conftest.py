@@ -158,27 +158,22 @@ def ledger_file(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
-    from moto.server import ThreadedMotoServer
+    from tests.object_store import object_store
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
+    with object_store() as address:
+        yield address
 
 
 @pytest.fixture
 def s3_lake(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A lake in a new bucket, found as any AWS client finds it."""
+    from tests.object_store import new_lake, way_to
+
     from stagehold.lake.store import files
 
-    for name, text in {"ENDPOINT_URL": s3_endpoint, "REGION": "us-east-1", "DEFAULT_REGION": "us-east-1"}.items():
-        monkeypatch.setenv(f"AWS_{name}", text)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tester")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "tester")
-    files._s3.cache_clear()
-    bucket = f"lake-{uuid4()}"
-    files._s3(os.getpid()).create_bucket(Bucket=bucket)
-    yield f"s3://{bucket}/some/lake"
+    for name, text in way_to(s3_endpoint).items():
+        monkeypatch.setenv(name, text)
+    yield new_lake()
     files._s3.cache_clear()
 
 
@@ -187,14 +182,12 @@ def lake_in_s3(spark: SparkSession, s3_lake: str) -> str:
     """A lake that the shared Spark session finds, too;
     the server's own environment has no keys, so the session is given some.
     """
-    import os
-
     from stagehold.lake.store.location import s3a_options
 
     options = {
         **s3a_options(os.environ),
-        "fs.s3a.access.key": "tester",
-        "fs.s3a.secret.key": "tester",
+        "fs.s3a.access.key": os.environ["AWS_ACCESS_KEY_ID"],
+        "fs.s3a.secret.key": os.environ["AWS_SECRET_ACCESS_KEY"],
         "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
     }
     for name, text in options.items():

@@ -1,7 +1,8 @@
 """`make chaos RUNS=50 SEED=1`: runs of small pipelines to which random faults happen, checked after each of them.
 
 Every second run is of the toy pipeline, the others of pipelines that the metamorphic tests made up. With `--habits`
-there is one run for each habit of their functions, killed in the first wave of a stage that has it.
+there is one run for each habit of their functions, killed in the first wave of a stage that has it. `BACKEND=bucket`
+has the lake in a bucket, `BACKEND=cluster` has a standalone cluster compute (`fuzz.chaos.backends`).
 
 The same seed does the same things again; only when exactly a killed process dies differs a little.
 """
@@ -24,15 +25,13 @@ from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
+from fuzz.chaos.backends import BACKENDS, Backend
 from fuzz.chaos.subjects import MadeUp, Subject, Toy
 from fuzz.chaos.turmoil import Turmoil
 from fuzz.metamorphic.generate import generate_runnable, generate_with
 from fuzz.metamorphic.habits.drawing import FAMILIES
-from tests.conftest import QUICK_JAVA, free_port
 from tests.run.lake_watch import LakeWatch
 from tests.run.workbench import Workbench
-
-from stagehold.spark.server.server import spark_server
 
 RESULTS = Path(__file__).with_name("results") / "chaos.json"
 OF_HABITS = RESULTS.with_name("habits.json")
@@ -57,13 +56,15 @@ def main() -> int:
     numbers = [asked.only] if asked.only else list(range(asked.first, most + 1))
     outcomes = _done_before(asked)
     with tempfile.TemporaryDirectory(prefix="chaos-", ignore_cleanup_errors=True) as folder:
-        for outcome in chaos(Path(folder), asked.seed, numbers, by_habit=asked.habits, parallel=asked.parallel):
+        made = chaos(Path(folder), asked.seed, numbers, asked.backend, by_habit=asked.habits, parallel=asked.parallel)
+        for outcome in made:
             outcomes.append(outcome)
             print(_line(outcome), flush=True)
             if asked.results:
                 # every time, so that what was found stays when somebody ends it
                 _write(Path(asked.results), asked.seed, outcomes)
-    return report(asked.seed, outcomes, by_habit=asked.habits)
+    words = f"--backend {asked.backend}{' --habits' * asked.habits}"
+    return report(asked.seed, outcomes, words)
 
 
 def _done_before(asked: argparse.Namespace) -> list[Outcome]:
@@ -76,21 +77,22 @@ def _done_before(asked: argparse.Namespace) -> list[Outcome]:
 
 
 def chaos(
-    folder: Path, seed: int, numbers: list[int], *, by_habit: bool = False, parallel: int = 1
+    folder: Path, seed: int, numbers: list[int], backend: str = "folder", *, by_habit: bool = False, parallel: int = 1
 ) -> Iterator[Outcome]:
     """Stops at the first run in which something is wrong."""
-    bench = Workbench.make(folder, "")
-    bench = Workbench(replace(bench.settings, spark_port=free_port(), spark_memory="1g", spark_java_options=QUICK_JAVA))
-    with spark_server(bench.settings):
+    with BACKENDS[backend](folder) as place:
         for number in numbers:
-            outcome = _run_of_habit(bench, seed, number) if by_habit else _run(bench, seed, number, parallel)
+            outcome = _run_of_habit(place.bench, seed, number) if by_habit else _run(place, seed, number, parallel)
             yield outcome
             if outcome.violation:
                 break
 
 
-def report(seed: int, outcomes: list[Outcome], *, by_habit: bool = False) -> int:
-    """Print what happened how often; 1 if anything was wrong."""
+def report(seed: int, outcomes: list[Outcome], words: str) -> int:
+    """Print what happened how often; 1 if anything was wrong.
+
+    :param words: with which it is done again.
+    """
     counts = sum((Counter(outcome.counts) for outcome in outcomes), Counter())
     print(
         f"{len(outcomes)} runs, seed {seed}: {', '.join(f'{kind} {count}' for kind, count in sorted(counts.items()))}"
@@ -103,17 +105,17 @@ def report(seed: int, outcomes: list[Outcome], *, by_habit: bool = False) -> int
             f"VIOLATION in run {outcome.number} after step {len(outcome.steps)}:\n{outcome.violation}", file=sys.stderr
         )
         print(
-            f"Again: python -m fuzz.chaos.chaos --seed {seed}{' --habits' * by_habit} --only {outcome.number}",
+            f"Again: python -m fuzz.chaos.chaos --seed {seed} {words} --only {outcome.number}",
             file=sys.stderr,
         )
     return 1 if wrong else 0
 
 
-def _run(bench: Workbench, seed: int, number: int, parallel: int) -> Outcome:
-    subject = _subject(bench, seed, number)
+def _run(place: Backend, seed: int, number: int, parallel: int) -> Outcome:
+    subject = _subject(place.bench, seed, number)
     if isinstance(subject, Toy) and parallel > 1:
         subject.ask_for_splits()
-    turmoil = replace(_turmoil(subject, seed, number), parallel=parallel)
+    turmoil = replace(_turmoil(subject, seed, number), parallel=parallel, beside=place.faults)
     return _outcome(turmoil, number, turmoil.run)
 
 
@@ -176,11 +178,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one run to do again")
     parser.add_argument("--parallel", type=int, default=1, help="attempts at once, of tasks that ask for splits")
+    parser.add_argument("--backend", default="folder", choices=BACKENDS, help="where lake and Spark are")
     parser.add_argument("--habits", action="store_true", help="one run for each habit of a function, with a kill")
     parser.add_argument("--results", help="where the raw data goes; an empty text for nowhere")
     asked = parser.parse_args()
     if asked.results is None:
-        asked.results = str(OF_HABITS if asked.habits else RESULTS)
+        usual = RESULTS if asked.backend == "folder" else RESULTS.with_name(f"chaos_{asked.backend}.json")
+        asked.results = str(OF_HABITS if asked.habits else usual)
     return asked
 
 

@@ -24,6 +24,8 @@ from fuzz.metamorphic.habits.side_data import write_side_files
 from fuzz.metamorphic.laboratory import right_rows
 from tests.run.workbench import FILES, ROWS, Workbench
 
+from stagehold.lake.commit.delta_log import storage_options
+from stagehold.lake.store.location import lake_root
 from stagehold.plan.split.regions import stage_regions
 from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
@@ -54,6 +56,7 @@ def swap(ctx):
 """
 SPOILT = -7_000_000  # divisible by 7, and so much that no other numbers of its colour make up for it
 TABLE = "marts.{}"
+WIDE = 1000  # columns: no path of a source is broken
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class Subject(ABC):
     @property
     def uri(self) -> str:
         """Of the published table."""
-        return str(Path(self.bench.settings.lake_uri, *str(self.pipeline.stage(self.last).output.table).split(".")))
+        names = str(self.pipeline.stage(self.last).output.table).split(".")
+        return "/".join((lake_root(self.bench.settings.lake_uri), *names))
 
     @property
     def file(self) -> Path:
@@ -127,7 +131,8 @@ class Subject(ABC):
         self.file.write_text(yaml.safe_dump(document, sort_keys=False))
 
     def rows(self, interval: str) -> pa.Table:
-        return pa.table(DeltaTable(self.uri).to_pyarrow_table(filters=[("_interval", "=", interval)]))
+        table = DeltaTable(self.uri, storage_options=storage_options(self.uri))
+        return pa.table(table.to_pyarrow_table(filters=[("_interval", "=", interval)]))
 
 
 @dataclass(frozen=True)
@@ -149,11 +154,13 @@ class Toy(Subject):
         document = yaml.safe_load(self.file.read_text())
         document["stages"][self.last]["on_complete"] = "chaos_sink:swap"
         self.file.write_text(yaml.safe_dump(document, sort_keys=False))
+        self.bench.upload("numbers")
 
     def renew(self, random: Random) -> None:
         first = 100 * random.randrange(1, 1000)
         for number in range(FILES - 1):
             self.bench.write_source(number, first + number * ROWS)
+        self.bench.upload("numbers")
 
     def ask_for_splits(self) -> None:
         """Two tasks have the numbers, and take the next split that nobody has."""
@@ -165,14 +172,16 @@ class Toy(Subject):
 
     def spoil(self) -> None:
         """Put in a row for which the gate refuses a partition."""
-        path = Path(self.bench.settings.lake_uri, "raw", "numbers", f"part-{FILES - 1}.parquet")
+        path = self.bench.raw / "numbers" / f"part-{FILES - 1}.parquet"
         pq.write_table(pa.table({"number": pa.array([SPOILT] * ROWS, pa.int64())}), path)
+        self.bench.upload("numbers")
 
     def mend(self) -> None:
         self.bench.write_source(FILES - 1)
+        self.bench.upload("numbers")
 
     def compare(self, interval: str) -> str:
-        source = Path(self.bench.settings.lake_uri, "raw", "numbers", "*.parquet")
+        source = self.bench.raw / "numbers" / "*.parquet"
         right = duckdb.sql(
             "select number % 7 colour, cast(sum(2 * number) as bigint) total, count(*) numbers from "
             f"'{source}' group by 1"
@@ -208,7 +217,8 @@ class MadeUp(Subject):
         stages: dict[str, Any] = case.stages((made.variant,), made.folder)
         stages[made.last]["output"] = {"type": "blocking_persistent", "table": TABLE.format(case.name)}
         document = {"pipeline": case.name, "wave": "100ms", "stages": stages}
-        made.file.write_text(yaml.safe_dump(document, sort_keys=False))
+        text = yaml.safe_dump(document, sort_keys=False, width=WIDE)
+        made.file.write_text(text.replace(f"{bench.raw}/", f"{lake_root(bench.settings.lake_uri)}/raw/"))
         return made
 
     @property
@@ -238,7 +248,7 @@ class MadeUp(Subject):
 
     @property
     def folder(self) -> Path:
-        return Path(self.bench.settings.lake_uri, "raw", self.case.name)
+        return self.bench.raw / self.case.name
 
     def begin(self) -> None:
         self._write(self.seed)
@@ -253,3 +263,4 @@ class MadeUp(Subject):
         shutil.rmtree(self.folder, ignore_errors=True)
         for table in self.case.tables:
             table.write(self.folder, Random(f"{seed}/{table.name}"))
+        self.bench.upload(self.case.name)

@@ -7,9 +7,10 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from fuzz.chaos.subjects import Subject, Toy
@@ -48,13 +49,14 @@ NEVER_SAID = ("taken by another program", "Traceback (most recent call last)")
 @dataclass
 class Turmoil:
     """``counts`` are the faults that hit; ``steps`` tell them in order. With ``parallel`` above 1 each attempt is a
-    process of its own, and a fault hits that one.
+    process of its own, and a fault hits that one. ``beside`` are the faults of a backend, and how likely each is.
     """
 
     subject: Subject
     watch: LakeWatch
     random: Random
     parallel: int = 1
+    beside: Mapping[Callable[[Turmoil], None], int] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     steps: list[str] = field(default_factory=list)
     zombies: list[Command] = field(default_factory=list)
@@ -83,10 +85,10 @@ class Turmoil:
         self._begin()
         point = self.random.choice(OF_WAVES)
         inject(self.subject.bench.settings.home_path, point, stage, 1, FaultAction.KILL)
-        worker = self._start()
-        code = self._wait(worker)
+        worker = self.start()
+        code = self.wait(worker)
         assert code == KILLED, f"was not killed at {point} of {stage}, but ended with {code}:\n{worker.err()}"
-        self._tell("kill", f"{point} of {stage}, wave 1", hit=True)
+        self.tell("kill", f"{point} of {stage}, wave 1", hit=True)
         self._disarm()
         self.watch.check()
         self.come_to_an_end()
@@ -120,7 +122,7 @@ class Turmoil:
         if self._is_published:
             possible[self.lose_log] = 4
             possible |= {} if self.held_up or self.spoilt else {self.delete: 4}
-        return possible
+        return possible | {partial(fault, self): weight for fault, weight in self.beside.items()}
 
     @property
     def _is_published(self) -> bool:
@@ -129,35 +131,35 @@ class Turmoil:
     def kill(self) -> None:
         """A worker dies at some point, if it gets there."""
         place = self._arm(FaultAction.KILL)
-        worker = self._start()
-        code = self._wait(worker)
-        self._tell("kill", place, hit=code == KILLED or "was killed" in worker.err())
+        worker = self.start()
+        code = self.wait(worker)
+        self.tell("kill", place, hit=code == KILLED or "was killed" in worker.err())
         if code == KILLED:
             self._resume_at_once()
 
     def kill_all(self) -> None:
         """A command dies with all its attempts, at any moment."""
-        self._renew_input()
-        worker = self._start()
+        self.renew_input()
+        worker = self.start()
         time.sleep(self.random.random() * MOST_OF_A_RUN)
         for pid in [*children(worker.pid), worker.pid]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        code = self._wait(worker)
-        self._tell("kill all", f"ended with {code}", hit=code == KILLED)
+        code = self.wait(worker)
+        self.tell("kill all", f"ended with {code}", hit=code == KILLED)
         if code == KILLED:
             self._resume_at_once()
 
     def terminate(self) -> None:
         """A worker is told to end at some point, and does so by itself."""
         place = self._arm(FaultAction.FREEZE)
-        worker = self._start()
+        worker = self.start()
         if frozen := worker.stops(SECONDS):
             worker.send_signal(signal.SIGTERM)
             worker.send_signal(signal.SIGCONT)
-        code = self._wait(worker)
+        code = self.wait(worker)
         assert not frozen or code in (0, CANCELLED), f"told to end, it ended with {code}:\n{worker.err()}"
-        self._tell("terminate", f"{place}, ended with {code}", hit=frozen)
+        self.tell("terminate", f"{place}, ended with {code}", hit=frozen)
         if frozen:
             self._resume_at_once()
 
@@ -165,19 +167,19 @@ class Turmoil:
         """Somebody resumes the run before what was killed is gone, or two do; one of two may overtake the other."""
         words = ("resume", f"r/{self.watch.interval}", "--json")
         workers = [self.subject.bench.command(*words) for _ in range(self.random.choice((1, 1, 2)))]
-        codes = [self._wait(worker) for worker in workers]
+        codes = [self.wait(worker) for worker in workers]
         for worker in workers:
             assert not any(text in worker.err() for text in NEVER_SAID), worker.err()
-        self._tell("resume", f"at once, ended with {codes}", hit=True)
+        self.tell("resume", f"at once, ended with {codes}", hit=True)
 
     def kill_at_checkpoint(self) -> None:
         """A worker dies while it takes a checkpoint, or when it has released outputs."""
-        self._renew_input()
+        self.renew_input()
         point = self.random.choice([*CheckpointPoint, ClearingPoint.RELEASED])
         number = self._next_checkpoint() if isinstance(point, CheckpointPoint) else 0
         inject(self.subject.bench.settings.home_path, point, self.subject.name, number, FaultAction.KILL)
-        code = self._wait(self._start())
-        self._tell("checkpoint", f"{point} {number}", hit=code == KILLED)
+        code = self.wait(self.start())
+        self.tell("checkpoint", f"{point} {number}", hit=code == KILLED)
         if code == KILLED:
             self._resume_at_once()
 
@@ -188,16 +190,16 @@ class Turmoil:
 
     def collect(self) -> None:
         """All goes that may go, while nobody but zombies is there."""
-        self._tell("gc", f"ended with {(code := self._collect())}", hit=code == 0)
+        self.tell("gc", f"ended with {(code := self._collect())}", hit=code == 0)
 
     def collect_beside(self) -> None:
         """The same beside a worker, again and again; or the collector dies."""
-        self._renew_input()
-        worker, codes = self._start(), list[int]()
+        self.renew_input()
+        worker, codes = self.start(), list[int]()
         while worker.poll() is None:
             codes.append(self._collect())
-        self._wait(worker)
-        self._tell("gc", f"beside a worker, ended with {codes}", hit=0 in codes)
+        self.wait(worker)
+        self.tell("gc", f"beside a worker, ended with {codes}", hit=0 in codes)
 
     def _collect(self) -> int:
         collector = self.subject.bench.command("gc", "--older-than", "0s", "--json")
@@ -212,18 +214,18 @@ class Turmoil:
     def freeze(self) -> None:
         """A worker stops; whoever comes next overtakes it."""
         place = self._arm(FaultAction.FREEZE)
-        worker = self._start()
+        worker = self.start()
         frozen = worker.stops(SECONDS)
         if frozen:
             leave_the_ledger(worker, self.subject.bench.settings.home_path / "ledger.db")
             self.zombies.append(worker)
-        self._tell("freeze", place, hit=frozen)
+        self.tell("freeze", place, hit=frozen)
 
     def thaw(self) -> None:
         """A zombie wakes up, perhaps long after it was overtaken."""
         zombie = self.zombies.pop(self.random.randrange(len(self.zombies)))
         zombie.send_signal(signal.SIGCONT)
-        self._tell("thaw", f"ended with {self._wait(zombie)}", hit=True)
+        self.tell("thaw", f"ended with {self.wait(zombie)}", hit=True)
 
     def end_server(self) -> None:
         """Spark's server is killed, or told to end, beneath a worker, and started anew, as a supervisor does."""
@@ -241,12 +243,12 @@ class Turmoil:
 
     def _end_beneath_a_worker(self, kind: str, end: Callable[[signal.Signals], None]) -> None:
         place, number = self._arm(FaultAction.FREEZE), self.random.choice(ENDINGS)
-        worker = self._start()
+        worker = self.start()
         if frozen := worker.stops(SECONDS):
             end(number)
             worker.send_signal(signal.SIGCONT)
-        code = self._wait(worker)
-        self._tell(kind, f"{number.name} {place}, the worker ended with {code}", hit=frozen)
+        code = self.wait(worker)
+        self.tell(kind, f"{number.name} {place}, the worker ended with {code}", hit=frozen)
 
     @property
     def _server(self) -> ServerState:
@@ -258,22 +260,22 @@ class Turmoil:
         """Two attempts at once, of one run, which take the region from each other, or of two,
         of which one waits for the other.
         """
-        self._renew_input()
+        self.renew_input()
         runs = self.random.choice((("r", "r"), ("r", "other")))
-        workers = [self._start(run) for run in runs]
-        self._tell("two", f"{' and '.join(runs)} ended with {[self._wait(worker) for worker in workers]}", hit=True)
+        workers = [self.start(run) for run in runs]
+        self.tell("two", f"{' and '.join(runs)} ended with {[self.wait(worker) for worker in workers]}", hit=True)
 
     def gain_uid(self) -> None:
         """A stage gets a uid, with what it was called; whatever was whole is not computed again for that."""
         stage, uid = self.random.choice(list(self.subject.regions)), f"u{self.random.randrange(1_000_000)}"
-        whole = self.finished and self._wait(self._start()) == 0
+        whole = self.finished and self.wait(self.start()) == 0
         before = self._recorded()
         self.subject.give_uid(stage, uid)
         if whole:
-            worker = self._start()
-            code = self._wait(worker)
+            worker = self.start()
+            code = self.wait(worker)
             assert (code, self._recorded()) == (0, before), f"computed again for a uid:\n{worker.err()}"
-        self._tell("uid", f"{uid} for {stage}, {'whole' if whole else 'not whole'}", hit=True)
+        self.tell("uid", f"{uid} for {stage}, {'whole' if whole else 'not whole'}", hit=True)
 
     def _recorded(self) -> dict[str, int]:
         """How many partitions were ever recorded, by stage."""
@@ -283,7 +285,7 @@ class Turmoil:
         """Recorded data disappears."""
         stage, partition = self.random.choice(sorted(self.watch.consumable))
         self.watch.lose(stage, partition)
-        self._tell("lose", f"{stage}[{partition}]", hit=True)
+        self.tell("lose", f"{stage}[{partition}]", hit=True)
 
     def lose_ledger(self) -> None:
         """The ledger's database is gone, or an old copy of it is put back, and it is rebuilt from the lake.
@@ -293,12 +295,12 @@ class Turmoil:
         put_back = self.watch.lose_ledger()
         rebuilt = ended(self.subject.bench.command("reconcile"))
         assert not rebuilt.err, rebuilt.err
-        self._tell("ledger", f"{'put back old' if put_back else 'lost'}, rebuilt with {rebuilt.code}", hit=True)
+        self.tell("ledger", f"{'put back old' if put_back else 'lost'}, rebuilt with {rebuilt.code}", hit=True)
 
     def lose_log(self) -> None:
         """The newest file of the published table's log disappears, whoever wrote it."""
         lost = self.watch.lose_log(self.subject.last)
-        self._tell("log", lost or "is one file", hit=lost is not None)
+        self.tell("log", lost or "is one file", hit=lost is not None)
 
     def delete(self) -> None:
         """Somebody else deletes rows that were published.
@@ -310,12 +312,12 @@ class Turmoil:
             self.subject.last, f"_partition = {self.random.choice(sorted(partitions))}"
         )
         left = self.subject.rows(self.watch.interval).num_rows
-        self._tell("delete", f"{before - left} rows by commit {version}", hit=left < before)
+        self.tell("delete", f"{before - left} rows by commit {version}", hit=left < before)
         if left == before:
             return
         self.held_up = True
-        worker = self._start()
-        code = self._wait(worker)
+        worker = self.start()
+        code = self.wait(worker)
         assert code == 1, f"what somebody deleted held nothing up: the run ended with {code}"
         assert f"removed by commit {version} (DELETE)" in worker.err(), worker.err()
         assert self.subject.rows(self.watch.interval).num_rows == left, (
@@ -329,9 +331,9 @@ class Turmoil:
         self.subject.spoil()
         self.spoilt, self.finished = True, False
         self.watch.forget()
-        code = self._wait(self._start())
+        code = self.wait(self.start())
         assert code == 1, f"the gate let it pass: the run ended with {code}"
-        self._tell("gate", "refused", hit=True)
+        self.tell("gate", "refused", hit=True)
 
     def come_to_an_end(self) -> None:
         while self.zombies:
@@ -342,22 +344,22 @@ class Turmoil:
         codes, said = [], ""
         while not codes or codes[-1] != 0:
             assert len(codes) < TRIES, f"comes to no end: {codes}; the last one said:\n{said}"
-            worker = self._start()
-            codes.append(self._wait(worker))
+            worker = self.start()
+            codes.append(self.wait(worker))
             said = worker.err()
         self.watch.check()
         wrong = self.subject.compare(self.watch.interval)
         assert not wrong, f"what is published is wrong:\n{wrong}"
 
     def _arm(self, action: FaultAction) -> str:
-        self._renew_input()
+        self.renew_input()
         stage, point = self.random.choice(list(self.subject.regions)), self.random.choice(list(Point))
         name = self.subject.regions[stage] if point in OF_ATTEMPTS else stage
         wave = 0 if point in OF_ATTEMPTS + OF_FENCES else self.random.choice((1, 1, 2))
         inject(self.subject.bench.settings.home_path, point, name, wave, action)
         return f"{point} of {name}, wave {wave}"
 
-    def _renew_input(self) -> None:
+    def renew_input(self) -> None:
         """When all is done, new input makes that there is something to do which can go wrong."""
         if self.finished:
             self.subject.renew(self.random)
@@ -367,7 +369,7 @@ class Turmoil:
     def _disarm(self) -> None:
         shutil.rmtree(self.subject.bench.settings.home_path / "faults", ignore_errors=True)
 
-    def _start(self, run: str = "r") -> Command:
+    def start(self, run: str = "r") -> Command:
         words = (
             "run",
             self.subject.name,
@@ -380,11 +382,11 @@ class Turmoil:
         )
         return self.subject.bench.command(*words)
 
-    def _wait(self, worker: Command) -> int:
+    def wait(self, worker: Command) -> int:
         code = worker.wait(SECONDS)
         self.finished = self.finished or code == 0
         return code
 
-    def _tell(self, kind: str, text: str, *, hit: bool) -> None:
+    def tell(self, kind: str, text: str, *, hit: bool) -> None:
         self.counts[kind if hit else "missed"] += 1
         self.steps.append(f"{kind} {text}" if hit else f"({kind} {text}: not reached)")

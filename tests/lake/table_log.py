@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from stagehold.lake.store.files import files_at
 
 EPOCH_WIDTH = 10**12
 
@@ -50,13 +52,13 @@ class TableLog:
 
     def follow(self) -> list[Entry]:
         """Read what was committed since; returns the new entries."""
-        fresh = []
-        while (path := Path(self.uri, "_delta_log", f"{len(self.entries) + len(fresh):020d}.json")).exists():
-            fresh.append(
-                self._read(len(self.entries) + len(fresh), [json.loads(line) for line in path.read_text().splitlines()])
-            )
-        self.entries += fresh
-        return fresh
+        known, files = len(self.entries), files_at(self.uri)
+        with suppress(FileNotFoundError):
+            while True:
+                version = len(self.entries)
+                text = files.read(f"_delta_log/{version:020d}.json").decode()
+                self.entries.append(self._read(version, [json.loads(line) for line in text.splitlines()]))
+        return self.entries[known:]
 
     def files_of(self, partition: int) -> set[str]:
         return {path for path, owner in self.live.items() if owner == partition}

@@ -8,13 +8,16 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from io import BytesIO
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from tests.lake.table_log import Entry, TableLog
 
+from stagehold.lake.commit.delta_log import storage_options
+from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Cell, PartitionRecord
@@ -38,7 +41,7 @@ class LakeWatch:
     pipeline: Pipeline
     interval: str
     settings: Settings
-    lost: set[Path] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
     consumable: set[Place] = field(default_factory=set)
     unlogged: dict[Place, Moment] = field(default_factory=dict)
     foreign: set[str] = field(default_factory=set)
@@ -59,10 +62,9 @@ class LakeWatch:
     def lose(self, stage: str, partition: int) -> None:
         """Delete the files of a partition that is live in its table's newest version."""
         log = self.log(stage)
-        for path in log.files_of(partition):
-            file = Path(log.uri, unquote(path))
-            file.unlink(missing_ok=True)  # of what was released it may be gone
-            self.lost.add(file)
+        paths = [unquote(path) for path in log.files_of(partition)]
+        files_at(log.uri).remove(paths)  # of what was released they may be gone
+        self.lost.update(f"{log.uri}/{path}" for path in paths)
 
     def lose_log(self, stage: str) -> str | None:
         """Delete the newest file of a table's log, unless it is the only one; its name."""
@@ -70,12 +72,12 @@ class LakeWatch:
         if len(log.entries) < 2:
             return None
         entry = log.entries[-1]
-        file = Path(log.uri, "_delta_log", f"{entry.version:020d}.json")
-        file.unlink()
+        name = f"{entry.version:020d}.json"
+        files_at(log.uri).remove([f"_delta_log/{name}"])
         if entry.wave is not None:
             self.unlogged |= {(stage, partition): entry.moment for partition in entry.partitions}
         self.forget()
-        return file.name
+        return name
 
     def copy_ledger(self) -> None:
         """Keep the ledger as it is now, in place of an older copy."""
@@ -101,7 +103,9 @@ class LakeWatch:
     def change_as_somebody_else(self, stage: str, predicate: str) -> int:
         """Delete rows of the interval from a published table; the version that did it."""
         before = self.log(stage)
-        DeltaTable(before.uri).delete(f"_interval = '{self.interval}' AND {predicate}")
+        DeltaTable(before.uri, storage_options=storage_options(before.uri)).delete(
+            f"_interval = '{self.interval}' AND {predicate}"
+        )
         after = self.log(stage)
         self.foreign |= after.live.keys() - before.live.keys()
         self.forget()
@@ -121,10 +125,8 @@ class LakeWatch:
 
     def unfinished_waves(self, attempt_id: str) -> set[str]:
         """Wave folders of an attempt that nothing was committed from."""
-        tables = {name: Path(self._uri(self.pipeline.stage(name)), "_data", attempt_id) for name in self._stages}
-        staged = {
-            f"{name}/{wave.name}" for name, folder in tables.items() if folder.is_dir() for wave in folder.iterdir()
-        }
+        tables = {name: files_at(self._uri(self.pipeline.stage(name))) for name in self._stages}
+        staged = {f"{name}/{wave}" for name, files in tables.items() for wave in files.folders(f"_data/{attempt_id}")}
         committed = {
             f"{name}/{entry.author[1]}"
             for name in self._stages
@@ -152,7 +154,7 @@ class LakeWatch:
                 self._check_record(record, committed)
         known = {unquote(path) for record in recorded for path in (file.path for file in record.files)}
         # of outputs that were released the log still names files that are gone, and nobody may remember them
-        shown = {path for path in map(unquote, log.live) if Path(log.uri, path).exists()}
+        shown = {unquote(path) for path in log.live} & files_at(log.uri).facts("").keys()
         adoptable = {
             partition: moment for partition, moment in committed.items() if moment > _moment(newest.get(partition))
         }
@@ -170,9 +172,10 @@ class LakeWatch:
             committed.get(record.partition, (0, 0)), self.unlogged.get((record.cell.stage, record.partition), (0, 0))
         )
         assert newest >= _moment(record), f"{record} is recorded and not committed"
-        files = [Path(record.table, file.path) for file in record.files]
-        assert len({file.parent.parent for file in files}) <= 1, f"{record} mixes waves"
-        if not self.lost & set(files):
+        paths = [file.path for file in record.files]
+        assert len({PurePosixPath(path).parent.parent for path in paths}) <= 1, f"{record} mixes waves"
+        if not self.lost & {f"{record.table}/{path}" for path in paths}:
+            files = (BytesIO(files_at(record.table).read(path)) for path in paths)
             assert sum(pq.read_metadata(file).num_rows for file in files) == record.rows, f"{record} has other rows"
 
     def _lost_places(self, consumable: Iterable[Place]) -> set[Place]:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.conftest import free_port
@@ -22,34 +22,42 @@ DAEMON = "org.apache.spark.deploy"
 WORKERS = 2
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cluster:
-    """A master and its workers, each in a folder of its own."""
+    """A master and its workers, each in a folder of its own. ``begun`` counts those that are lost, too."""
 
     master: str
     folder: Path
-    workers: tuple[subprocess.Popen[bytes], ...]
+    started: ExitStack
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    begun: int = 0
+
+    def add_worker(self) -> None:
+        self.begun += 1
+        given = ("--work-dir", str(self.folder / f"{self.begun}"), "--cores", "1", "--memory", "1g", "--port", "0")
+        self.workers.append(self.started.enter_context(daemon(self.folder, "worker.Worker", *given, self.master)))
+
+    def await_workers(self) -> None:
+        until(lambda: log_of(self.folder, "master.Master").count("Registering worker") == self.begun, 60)
 
     def lose_worker(self) -> None:
         """Kill a worker with all that it has started, as the loss of its machine does."""
-        os.killpg(self.workers[-1].pid, signal.SIGKILL)
-        self.workers[-1].wait()
+        lost = self.workers.pop()
+        os.killpg(lost.pid, signal.SIGKILL)
+        lost.wait()
 
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[Cluster]:
     port = free_port()
-    url = f"spark://127.0.0.1:{port}"
     with ExitStack() as started:
         started.enter_context(daemon(folder, "master.Master", "--port", str(port)))
         until(lambda: listens(port), 60)
-        given = ("--cores", "1", "--memory", "1g", "--port", "0", url)
-        workers = [
-            started.enter_context(daemon(folder, "worker.Worker", "--work-dir", str(folder / f"{number}"), *given))
-            for number in range(WORKERS)
-        ]
-        until(lambda: log_of(folder, "master.Master").count("Registering worker") == WORKERS, 60)
-        yield Cluster(url, folder, tuple(workers))
+        cluster = Cluster(f"spark://127.0.0.1:{port}", folder, started)
+        for _ in range(WORKERS):
+            cluster.add_worker()
+        cluster.await_workers()
+        yield cluster
 
 
 @contextmanager

@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from tests.run.zygote import Command, Zygote
 
+from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import PartitionRecord
 from stagehold.run.faults import FaultAction, Point, inject
@@ -69,9 +71,27 @@ class Workbench:
         """All that it has: project, lake and ledger."""
         return self.settings.home_path.parent
 
+    @property
+    def raw(self) -> Path:
+        """The folder of the sources; of a lake in a bucket the one on this machine that `upload` copies."""
+        lake = self.settings.lake_uri
+        return Path(self.settings.home_path / "lake" if lake.startswith(OBJECT_STORE) else lake, "raw")
+
+    def upload(self, source: str) -> None:
+        """Have in a lake in a bucket what is in the folder of a source, and nothing else of it."""
+        import boto3
+
+        lake = self.settings.lake_uri
+        if lake.startswith(OBJECT_STORE):
+            files_at(lake).delete(f"raw/{source}")
+            bucket, _, prefix = lake.removeprefix(OBJECT_STORE).partition("/")
+            for path in (self.raw / source).rglob("*.parquet"):
+                key = f"{prefix}/raw/{path.relative_to(self.raw).as_posix()}"
+                boto3.client("s3").upload_file(str(path), bucket, key)
+
     def write_source(self, number: int, first: int | None = None) -> None:
         start = number * ROWS if first is None else first
-        path = Path(self.settings.lake_uri) / "raw" / "numbers" / f"part-{number}.parquet"
+        path = self.raw / "numbers" / f"part-{number}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"number": pa.array(range(start, start + ROWS), pa.int64())}), path)
 
@@ -115,7 +135,7 @@ class Workbench:
     def expected(self) -> list[tuple[int, int, int]]:
         """The same worked out by hand from the source files."""
         totals, counts = defaultdict(int), defaultdict(int)
-        for path in (Path(self.settings.lake_uri) / "raw" / "numbers").glob("*.parquet"):
+        for path in (self.raw / "numbers").glob("*.parquet"):
             for number in pq.read_table(path)["number"].to_pylist():
                 colour = number % 7 if number >= 0 else -(-number % 7)
                 totals[colour] += 2 * number

@@ -12,6 +12,7 @@ import pytest
 from moto import settings as moto
 from moto.core.responses import ActionAuthenticatorMixin
 from tests.lake.paper_table import PaperTable
+from tests.object_store import moto_store
 from tests.run.workbench import INTERVAL, NOWHERE, Workbench
 from typer.testing import CliRunner
 
@@ -36,6 +37,13 @@ class Written:
 
     table: PaperTable
     wave: WaveCommit
+
+
+@pytest.fixture(scope="module")
+def s3_endpoint() -> Iterator[str]:
+    """Moto's, whichever store is named for the other tests: its look at keys is switched on here."""
+    with moto_store() as address:
+        yield address
 
 
 @pytest.fixture
