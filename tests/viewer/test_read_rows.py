@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -190,10 +191,16 @@ def test_values_print_sensibly(value, in_json, for_people):
 
 
 def test_a_state_without_files_has_no_rows(tmp_path):
-    from dataclasses import replace
-
     lake = str(tmp_path / "lake")
     stage = orders(lake)
     without = replace(stage, partitions=tuple(replace(partition, kept=()) for partition in stage.partitions))
     write(lake, checkpoint(3, without))
     assert state(lake, SEEN.name).rows == ()
+
+
+def test_a_stage_of_which_nothing_is_consumable_is_told_as_such(tmp_path):
+    lake = str(tmp_path / "lake")
+    write(lake, checkpoint(3, replace(orders(lake), partitions=())))
+    with pytest.raises(QueryRefused, match='nothing of "orders" is there yet'):
+        ask(lake, "SELECT * FROM orders")
+    assert ask(lake, "WITH orders AS (SELECT 1 AS id) FROM orders").rows == ((1,),)

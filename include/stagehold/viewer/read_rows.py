@@ -65,11 +65,16 @@ def answer(
         import duckdb
 
     shown = [str(View(*name, "", ())) for name in names]
+    asked: Sequence[View] = ()
     try:
         with closed_database() as connection:
             reads, lists = parse_statement(text, connection)
-        with database_over(views(_named(reads, names, lists=lists)), tell) as connection:
+        asked = views(_named(reads, names, lists=lists))
+        with database_over(asked, tell) as connection:
             return fetched(connection.execute(text), limit)
+    except duckdb.CatalogException as error:
+        empty = ", ".join(str(view) for view in asked if not view.files)
+        raise QueryRefused(f"nothing of {empty} is there yet" if empty else str(error), shown) from error
     except duckdb.Error as error:
         raise QueryRefused(str(error), shown) from error
 
