@@ -4,6 +4,7 @@ of their own.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +46,7 @@ def on_this_machine(folder: Path) -> Iterator[Backend]:
 @contextmanager
 def in_a_bucket(folder: Path) -> Iterator[Backend]:
     """Everybody speaks to the store by a proxy, whose bursts of trouble end before anything is checked."""
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # moto's, which tells of each call
     bench = _bench(folder)
     with (
         object_store() as address,

@@ -184,7 +184,7 @@ def failing_store(
         files._s3.cache_clear()
 
 
-FAILURES = [(500, "InternalError"), (503, "SlowDown"), (502, "BadGateway"), (0, "the connection is closed")]
+FAILURES = [(500, "InternalError"), (503, "ServiceUnavailable"), (502, "BadGateway"), (0, "the connection is closed")]
 LONGEST_WAITS = (0.5, 1, 2, 4, 8, 16, 20, 20)
 
 
