@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from tests.airflow.made_runs import make_dag_run
 
-from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.errors import UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Event, Run, RunState
@@ -33,7 +33,7 @@ def run_id(synced_airflow) -> str:
 def tell(run_id) -> Callable[..., None]:
     def told(subject: str, text: str, kind: str = HEALED, ago: timedelta = timedelta(0)) -> None:
         with Ledger.open(load_settings().ledger_url) as ledger:
-            ledger.events.append(Event(ledger_run_id(DAG, run_id), kind, subject, text, datetime.now(UTC) - ago))
+            ledger.events.append(Event(DagPlace(DAG).run(run_id), kind, subject, text, datetime.now(UTC) - ago))
 
     return told
 
@@ -90,7 +90,7 @@ def test_what_an_earlier_start_of_the_run_computed_again_is_not_told_anew(run_id
 @pytest.fixture
 def ledger_run(run_id) -> Callable[[], RunState]:
     """The state of the run in the ledger, in which it goes on."""
-    known = ledger_run_id(DAG, run_id)
+    known = DagPlace(DAG).run(run_id)
     begun = Run(known, DAG, "2026-11-20", "airflow", RunState.CREATED, datetime.now(UTC))
 
     def state() -> RunState:
@@ -118,7 +118,7 @@ def test_a_run_that_a_person_marks_as_failed_is_cancelled(run_id, ledger_run):
 
 def test_a_run_that_was_cancelled_before_does_not_fail(run_id, ledger_run):
     with Ledger.open(load_settings().ledger_url) as ledger:
-        ledger.runs.ask_to_cancel(ledger_run_id(DAG, run_id))
+        ledger.runs.ask_to_cancel(DagPlace(DAG).run(run_id))
     ended(run_id, "failed", reason="task_failure")
     assert ledger_run() is RunState.CANCELED
 
@@ -131,4 +131,4 @@ def test_a_run_that_succeeds_in_airflow_stays_as_its_tasks_have_left_it(run_id, 
 def test_a_failed_run_of_which_no_task_has_begun_is_nothing_to_the_ledger(run_id):
     ended(run_id, "failed", reason="timed_out")
     with Ledger.open(load_settings().ledger_url) as ledger, pytest.raises(UnknownName):
-        ledger.runs.get(ledger_run_id(DAG, run_id))
+        ledger.runs.get(DagPlace(DAG).run(run_id))

@@ -107,14 +107,15 @@ def test_every_share_is_an_instance_of_one_mapped_task_and_readers_wait_for_all(
 def test_a_run_with_mapped_tasks_is_read_with_the_shares_of_the_instances(mapped_dag):
     from airflow.utils.session import create_session
 
-    from stagehold.airflow.runs.dag_runs import read_dag_run
+    from stagehold.airflow.context.dag_places import DagPlace
+    from stagehold.airflow.runs.dag_runs import placed_pipeline, read_dag_run
     from stagehold.ledger.ledger import Ledger
     from stagehold.settings import load_settings
 
     make_dag_run(mapped_dag, "manual__1", {"second": "upstream_failed"})
     settings = load_settings()
     with create_session() as session, Ledger.open(settings.ledger_url) as ledger:
-        dag_run = read_dag_run(mapped_dag, "manual__1", session, settings, ledger)
+        dag_run = read_dag_run(placed_pipeline(DagPlace(mapped_dag), session), "manual__1", session, ledger)
     assert [(task.name, task.map_index, task.share, task.state) for task in dag_run.tasks] == [
         ("first[0-1]", 0, Share(0, 1), "success"),
         ("first[2-3]", 1, Share(2, 3), "success"),

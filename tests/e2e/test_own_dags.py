@@ -37,6 +37,11 @@ def first(ctx, source):
 @stage
 def second(ctx, first):
     return first.where("number % 2 = 0")
+
+
+@stage
+def third(ctx, first):
+    return first.limit(5)
 """,
     "jobs/old_job.py": """\
 import sys
@@ -98,6 +103,24 @@ stages:
     inputs: {first: forward}
     output: {type: blocking_persistent, table: marts.grouped}
 """,
+    **{
+        f"include/pipelines/{name}.yaml": f"""\
+pipeline: {name}
+schedule: "@daily"
+restart: {{strategy: none}}
+wave: 100ms
+stages:
+  first:
+    job: jobs.work:first
+    source: {{kind: parquet, path: "${{lake}}/raw/*.parquet", splits: 2}}
+    output: {{type: blocking}}
+  last:
+    job: jobs.work:{job}
+    inputs: {{first: gather}}
+    output: {{type: blocking_persistent, table: marts.{name}}}
+"""
+        for name, job in {"paid": "second", "shipped": "third"}.items()
+    },
     "dags/own.py": """\
 import stagehold
 from airflow.sdk import DAG, task
@@ -113,13 +136,16 @@ with DAG("mine", schedule="@daily", catchup=False):
     def tell(): ...
 
     ingest() >> stagehold.task_group("grouped") >> tell()
+
+with DAG("both", schedule="@daily", catchup=False):
+    stagehold.task_group("paid") >> stagehold.task_group("shipped")
 """,
 }
 BREAKS = {
     "jobs/work.py": ("    return first.where", "    raise ValueError\n    return first.where"),
     "jobs/old_job.py": ("rows = ", "raise ValueError\nrows = "),
 }
-DAGS = ("leading", "following", "scripted", "mine")
+DAGS = ("leading", "following", "scripted", "mine", "both")
 
 
 @pytest.fixture(scope="module")
@@ -156,19 +182,20 @@ def records(own: Stack, pipeline: str, interval: str) -> Mapping[str, tuple[Part
         return ledger.partitions.newest_of(pipeline, interval)
 
 
-def computed(own: Stack, run: DagRun) -> list[tuple[str, int]]:
+def computed(own: Stack, run: DagRun, place: str = "") -> list[tuple[str, int]]:
     """What its attempts recorded of each partition, however often."""
     with Ledger.open(own.settings.ledger_url) as ledger:
-        made = ledger.partitions.of_run(f"{run.dag_id}/{run.run_id}")
+        made = ledger.partitions.of_run(f"{place or run.dag_id}/{run.run_id}")
     return sorted((record.cell.stage, record.partition) for record in made)
 
 
-def backfilled(own: Stack, dag_id: str) -> dict[str, DagRun]:
+def backfilled(own: Stack, place: str) -> dict[str, DagRun]:
     """The runs of two days, which never ran, at their end."""
+    dag_id, _, _ = place.partition("~")
     wanted = {"first": PAST[0], "last": PAST[1], "stages": (), "only": None, "restore_from_stage": None}
-    path = f"/stagehold/api/dags/{dag_id}/backfill"
+    path = f"/stagehold/api/dags/{place}/backfill"
     plan: dict[str, Any] = own.airflow._send("GET", f"{path}?first={PAST[0]}&last={PAST[1]}")
-    own.airflow.backfill(dag_id, {**wanted, "max_active": 1, "token": plan["token"]})
+    own.airflow.backfill(place, {**wanted, "max_active": 1, "token": plan["token"]})
     runs = {day: DagRun(dag_id, f"backfill__{day}T00:00:00+00:00", "") for day in PAST}
     return {day: own.airflow.wait(run, RUN_SECONDS) for day, run in runs.items()}
 
@@ -206,3 +233,36 @@ def test_what_is_backfilled_and_fails_is_resumed_where_it_stands(
         assert sum(record.rows for record in found[last]) == (20 if last == "made" else 10)
     plan = own.airflow._send("GET", f"/stagehold/api/dags/{dag_id}/backfill?first={PAST[0]}&last={PAST[1]}")
     assert plan["runs"] == 0
+
+
+def test_two_pipelines_of_a_dag_are_computed_resumed_and_backfilled_each_by_itself(own: Stack) -> None:
+    work = Path(own.settings.project, "jobs/work.py")
+    work.write_text(
+        FILES["jobs/work.py"].replace("    return first.limit", "    raise ValueError\n    return first.limit")
+    )
+    run = own.airflow.wait(own.airflow.trigger("both", conf={"interval": "2026-11-20"}), RUN_SECONDS)
+    paid, shipped = f"both~paid/{run.run_id}", f"both~shipped/{run.run_id}"
+    assert run.state == "failed"
+    assert computed(own, run, "both~paid") == [("first", 0), ("first", 1), ("last", 0)]
+    assert computed(own, run, "both~shipped") == [("first", 0), ("first", 1)]
+    with Ledger.open(own.settings.ledger_url) as ledger:
+        assert (ledger.runs.get(paid).state, ledger.runs.get(shipped).state) == ("finished", "failed")
+    grid = own.airflow.grid("both~shipped", run.run_id)
+    assert (grid["pipeline"], [stage["consumable"] for stage in grid["stages"]]) == ("shipped", [2, 0])
+
+    work.write_text(FILES["jobs/work.py"])
+    resumed = own.command("resume", shipped)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "shipped.last" in resumed.stdout
+    assert own.airflow.wait(run, RUN_SECONDS).state == "success"
+    tries = {name: task.number for name, task in own.airflow.tasks("both", run.run_id).items()}
+    assert tries == {"paid.first": 1, "paid.last": 1, "shipped.first": 1, "shipped.last": 2}
+    assert sum(record.rows for record in records(own, "shipped", "2026-11-20")["last"]) == 5
+    with Ledger.open(own.settings.ledger_url) as ledger:
+        assert ledger.runs.get(shipped).state == "finished"
+
+    for day, dated in backfilled(own, "both~paid").items():
+        assert dated.state == "success"
+        assert sum(record.rows for record in records(own, "paid", day)["last"]) == 10
+        assert records(own, "shipped", day) == {}
+        assert computed(own, dated, "both~shipped") == []

@@ -12,7 +12,7 @@ first task, since finding that reads the lake (`run/planning/candidates.py`). Ai
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,15 @@ from airflow.utils.session import create_session
 from sqlalchemy.orm import object_session
 
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, asked_restore, order_asked
-from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.context.settled_wish import REMARKS, noted, settled_wish
-from stagehold.airflow.dag.region_operator import RegionOperator, pipeline_named, project_named, run_interval
+from stagehold.airflow.dag.region_operator import run_interval
+from stagehold.airflow.runs.declared_dags import DeclaredDag, PlacedPipeline
 from stagehold.airflow.runs.table_assets import make_known, unknown_tables
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors.request_errors import InvalidInterval, InvalidParameter, UnknownName
 from stagehold.model.states import RunEvent
 from stagehold.run.planning.restoring import healed_in, stage_restored_from, why_all_is_computed
 from stagehold.run.stopping.stopping import end_run
-from stagehold.settings import Settings, load_settings
-from stagehold.spec.loading.loader import find_pipeline
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
 
     from stagehold.ledger.ledger import Ledger
-    from stagehold.spec.pipeline import Pipeline
 
 
 def note_start(dag_run: DagRun) -> None:
@@ -49,30 +46,33 @@ def note_start(dag_run: DagRun) -> None:
 
     The run's note says which wishes were left aside before anything is done that may fail.
     """
-    if not _is_ours(dag_run):
+    pipelines = _pipelines(dag_run)
+    if not pipelines:
         return
-    remarks, asked = _settle(dag_run), _asked(dag_run)
-    if asked is not None:
-        settings = _settings(dag_run)
-        pipeline = find_pipeline(pipeline_named(_region_task(dag_run)), settings)
-        with open_ledger(settings) as ledger:
-            _remark(dag_run, [*remarks, *_note_restore(dag_run, asked, pipeline, ledger)])
-    _make_tables_known(dag_run)
+    remarks = list(_settle(dag_run))
+    for found in pipelines:
+        if asked := _asked(dag_run, found):
+            with open_ledger(found.settings) as ledger:
+                remarks += _note_restore(dag_run, found, asked, ledger)
+                _remark(dag_run, remarks)
+    _make_tables_known(dag_run, pipelines)
 
 
 def note_end(dag_run: DagRun) -> None:
     """Add which outputs the run had to compute again only because they were released, and the wishes that were left
     aside for a run that no scheduler started (`airflow dags test`).
     """
-    if not _is_ours(dag_run) or dag_run.start_date is None:
+    pipelines = _pipelines(dag_run)
+    if not pipelines or dag_run.start_date is None:
         return
-    dag: Any = dag_run.dag
-    _, remarks = settled_wish(dag_run.conf or {}, dag.params.keys(), None)
-    with open_ledger(_settings(dag_run)) as ledger:
-        told = healed_in(ledger_run_id(dag_run.dag_id, dag_run.run_id), dag_run.start_date, ledger)
-    for line in (*remarks, *told):
+    _, remarks = settled_wish(dag_run.conf or {}, _fields(dag_run), None)
+    told = list(remarks)
+    for found in pipelines:
+        with open_ledger(found.settings) as ledger:
+            told += healed_in(found.place.run(dag_run.run_id), dag_run.start_date, ledger)
+    for line in told:
         log.info("%s %s: %s", dag_run.dag_id, dag_run.run_id, line)
-    _add_to_note(dag_run, [*remarks, *told])
+    _add_to_note(dag_run, told)
 
 
 def note_failure(dag_run: DagRun, reason: str) -> None:
@@ -81,38 +81,39 @@ def note_failure(dag_run: DagRun, reason: str) -> None:
     :param reason: Airflow's word for why it failed the run; another text if a person marked it as failed, which
         cancels it.
     """
-    if not _is_ours(dag_run):
-        return
     event = RunEvent.FAIL if reason in FAILED_BY_AIRFLOW else RunEvent.CANCEL
-    with suppress(UnknownName), open_ledger(_settings(dag_run)) as ledger:
-        end_run(ledger_run_id(dag_run.dag_id, dag_run.run_id), event, ledger)
+    for found in _pipelines(dag_run):
+        with suppress(UnknownName), open_ledger(found.settings) as ledger:
+            end_run(found.place.run(dag_run.run_id), event, ledger)
 
 
-def _is_ours(dag_run: DagRun) -> bool:
+def _pipelines(dag_run: DagRun) -> Sequence[PlacedPipeline]:
+    return DeclaredDag.of(dag_run.dag).pipelines if dag_run.dag else ()
+
+
+def _fields(dag_run: DagRun) -> Collection[str]:
     dag: Any = dag_run.dag
-    return dag is not None and any(task.task_type == RegionOperator.__name__ for task in dag.tasks)
+    return tuple(dag.params.keys())
 
 
 def _settle(dag_run: DagRun) -> Sequence[str]:
-    dag: Any = dag_run.dag
     of_backfill = dag_run.backfill_id is not None and dag_run.backfill is not None
     backfill_conf = (dag_run.backfill.dag_run_conf or {}) if of_backfill else None
-    conf, remarks = settled_wish(dag_run.conf or {}, dag.params.keys(), backfill_conf)
+    conf, remarks = settled_wish(dag_run.conf or {}, _fields(dag_run), backfill_conf)
     if conf != (dag_run.conf or {}):
         dag_run.conf = conf
     _remark(dag_run, remarks)
     return remarks
 
 
-def _make_tables_known(dag_run: DagRun) -> None:
-    """Reads the pipeline only before its tables were ever published. `airflow dags test` has one run at a time."""
+def _make_tables_known(dag_run: DagRun, pipelines: Sequence[PlacedPipeline]) -> None:
+    """Reads the pipelines only before their tables were ever published. `airflow dags test` has one run at a time."""
     session, dag = object_session(dag_run), dag_run.dag
     if session is None or dag is None:
         return
-    unknown, task = unknown_tables(dag.tasks, session), _region_task(dag_run)
-    if unknown:
-        settings = _settings(dag_run)
-        make_known(unknown, find_pipeline(pipeline_named(task), settings), settings, session)
+    unknown = unknown_tables(dag.tasks, session)
+    for found in pipelines if unknown else ():
+        make_known(unknown, found.pipeline, found.settings, session)
 
 
 def _remark(dag_run: DagRun, remarks: Sequence[str]) -> None:
@@ -133,31 +134,21 @@ def _add_to_note(dag_run: DagRun, lines: Sequence[str]) -> None:
     return None
 
 
-def _note_restore(dag_run: DagRun, asked: AskedRestore, pipeline: Pipeline, ledger: Ledger) -> Sequence[str]:
+def _note_restore(dag_run: DagRun, found: PlacedPipeline, asked: AskedRestore, ledger: Ledger) -> Sequence[str]:
     """Record the restore, and return the remarks on it."""
-    order, remark = None, None
+    order, remark, pipeline = None, None, found.pipeline
     with suppress(InvalidInterval):  # its tasks refuse such an interval
         interval = run_interval(dag_run, (dag_run.conf or {}).get(INTERVAL), pipeline.schedule)
         order = order_asked(asked, pipeline.name, interval, ledger)
-        stage = stage_restored_from(asked_restore(dag_run, asked, order), pipeline.name, ledger)
+        stage = stage_restored_from(asked_restore(found.place, dag_run, asked, order), pipeline.name, ledger)
         remark = why_all_is_computed(pipeline.name, [interval], stage, ledger)
-    ledger.restores.ask(asked_restore(dag_run, asked, order))
+    ledger.restores.ask(asked_restore(found.place, dag_run, asked, order))
     return [remark] if remark else []
 
 
-def _settings(dag_run: DagRun) -> Settings:
-    return load_settings(project=project_named(_region_task(dag_run)))
-
-
-def _region_task(dag_run: DagRun) -> Any:
-    dag: Any = dag_run.dag
-    return next(task for task in dag.tasks if task.task_type == RegionOperator.__name__)
-
-
-def _asked(dag_run: DagRun) -> AskedRestore | None:
-    """The request of the run. A request that its tasks refuse is none."""
-    dag: Any = dag_run.dag
+def _asked(dag_run: DagRun, found: PlacedPipeline) -> AskedRestore | None:
+    """The request of the run for this pipeline. A request that its tasks refuse is none."""
     try:
-        return AskedRestore.of({**dag.params.dump(), **(dag_run.conf or {})})
+        return AskedRestore.of({**found.params, **(dag_run.conf or {})}, found.name)
     except InvalidParameter:
         return None

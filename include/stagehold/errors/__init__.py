@@ -18,6 +18,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- UnknownCheckpoint        what was named is no checkpoint of the lake
     |   +-- QueryRefused             a statement over a checkpoint may not be carried out, or cannot be
     |   +-- ForeignDag               a DAG that has no Stagehold regions
+    |   +-- SeveralPipelines         a DAG that has several pipelines, where one is meant
     |   +-- FolderInUse              files are where a new project was to be written
     |   +-- NothingToAccept          code was to be accepted, and no recorded data is of other code
     |   +-- NothingToWaive           a gate refuses nothing of what somebody wanted to waive

@@ -145,6 +145,16 @@ class ForeignDag(RequestError, Terminal):
         )
 
 
+class SeveralPipelines(RequestError, Terminal):
+    """Something was to be changed of a DAG with several pipelines, and it was not said of which."""
+
+    def __init__(self, dag_id: str, places: Sequence[str]) -> None:
+        self.dag_id, self.places = dag_id, tuple(places)
+        super().__init__(
+            f"The DAG {dag_id} has several pipelines, and nothing was changed. Name one of them: {', '.join(places)}."
+        )
+
+
 class FolderInUse(RequestError, Terminal):
     """A project was to be written over files that are there."""
 

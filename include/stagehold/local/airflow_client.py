@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from stagehold.airflow.answering.http_refusal import Refusal
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.errors import AirflowRefused, AirflowSilent, NotInTime
 from stagehold.local.airflow_configuration import USER, admin_password, airflow_url
 from stagehold.local.airflow_elsewhere import misunderstood, no_api, unspeakable
@@ -42,7 +43,7 @@ Purpose = tuple[str, str]  # what a call is to do, and where to look if it is re
 
 
 class AirflowClient:
-    """Calls as the one user whom ``http`` names in its headers.
+    """Calls as the one user whom ``http`` names in its headers. A ``place`` is that of a pipeline, as text.
 
     :raises AirflowRefused: by each call that was not carried out.
     :raises AirflowSilent: by each call that nobody answered.
@@ -101,24 +102,24 @@ class AirflowClient:
         purpose = _of_run("mark {} as failed", dag_id, run_id)
         self._send("PATCH", path_of_run(dag_id, run_id), {"state": "failed"}, purpose)
 
-    def grid(self, dag_id: str, run_id: str) -> dict[str, Any]:
+    def grid(self, place: str, run_id: str) -> dict[str, Any]:
         """What the run's Stagehold page shows."""
-        return dict(self._send("GET", f"{_stagehold_run(dag_id, run_id)}/grid"))
+        return dict(self._send("GET", f"{_stagehold_run(place, run_id)}/grid"))
 
     def plugin_health(self) -> dict[str, Any]:
         """What the plugin says of itself: that it is there, and that the caller is let in."""
         return dict(self._send("GET", "/stagehold/api/health", purpose=("say how its Stagehold is", "")))
 
-    def resume(self, dag_id: str, run_id: str, *, dry_run: bool = False) -> dict[str, Any]:
+    def resume(self, place: str, run_id: str, *, dry_run: bool = False) -> dict[str, Any]:
         """What the page's Resume button does: clear the least that brings the run to its end, and say what that was."""
-        purpose = _of_run("resume {}", dag_id, run_id)
-        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/resume", {"dry_run": dry_run}, purpose))
+        purpose = _of_run("resume {}", place, run_id)
+        return dict(self._send("POST", f"{_stagehold_run(place, run_id)}/resume", {"dry_run": dry_run}, purpose))
 
-    def backfill(self, dag_id: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def backfill(self, place: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Begin a backfill of which the plan was shown."""
-        again = f"stagehold backfill {dag_id} --from {wanted['first']} --to {wanted['last']} --dry-run"
-        purpose = (f"start the backfill of {dag_id}", f"`{again}` shows what would run now.")
-        return dict(self._send("POST", f"/stagehold/api/dags/{quote(dag_id, safe='')}/backfill", wanted, purpose))
+        again = f"stagehold backfill {place} --from {wanted['first']} --to {wanted['last']} --dry-run"
+        purpose = (f"start the backfill of {place}", f"`{again}` shows what would run now.")
+        return dict(self._send("POST", f"/stagehold/api/dags/{quote(place, safe='')}/backfill", wanted, purpose))
 
     def dates(self, dag_id: str, first: datetime, last: datetime) -> Mapping[datetime, DagRun]:
         """The runs for these moments and all between them, by logical date."""
@@ -131,11 +132,11 @@ class AirflowClient:
             if not runs or len(found) >= answer["total_entries"]:
                 return found
 
-    def again(self, dag_id: str, run_id: str, stages: Sequence[str], *, dry_run: bool = False) -> dict[str, Any]:
+    def again(self, place: str, run_id: str, stages: Sequence[str], *, dry_run: bool = False) -> dict[str, Any]:
         """Resume the run, and have it compute these stages once more."""
         body = {"dry_run": dry_run, "stages": list(stages)}
-        purpose = _of_run("resume {}", dag_id, run_id)
-        return dict(self._send("POST", f"{_stagehold_run(dag_id, run_id)}/again", body, purpose))
+        purpose = _of_run("resume {}", place, run_id)
+        return dict(self._send("POST", f"{_stagehold_run(place, run_id)}/again", body, purpose))
 
     def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, purpose: Purpose | None = None
@@ -170,9 +171,9 @@ def _why(error: httpx.HTTPError) -> str:
     return str(error).rstrip(".") or type(error).__name__
 
 
-def _of_run(what: str, dag_id: str, run_id: str) -> Purpose:
+def _of_run(what: str, place: str, run_id: str) -> Purpose:
     """:param what: is to be done, with a place for the run."""
-    run = f"{dag_id}/{run_id}"
+    run = DagPlace.parse(place).run(run_id)
     return what.format(run), f"`stagehold status {in_shell(run)}` shows the run."
 
 
@@ -189,8 +190,8 @@ def path_of_run(dag_id: str, run_id: str) -> str:
     return f"{path_of_dag(dag_id)}/dagRuns/{quote(run_id, safe='')}"
 
 
-def _stagehold_run(dag_id: str, run_id: str) -> str:
-    return f"/stagehold/api/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}"
+def _stagehold_run(place: str, run_id: str) -> str:
+    return f"/stagehold/api/dags/{quote(place, safe='')}/runs/{quote(run_id, safe='')}"
 
 
 def _text(moment: datetime) -> str:

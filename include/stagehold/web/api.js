@@ -1,6 +1,7 @@
 // @ts-check
 // Calls to Stagehold's web API. Same origin, so Airflow's own cookie says who asks.
 
+import { dagOf } from "./formats.js";
 import { textOf } from "./texts.js";
 
 const API = new URL("../api/", import.meta.url);
@@ -23,11 +24,11 @@ const apiUrl = (path, query) => {
   return url;
 };
 
-/** @type {(dagId: string, what: string, query?: string[][] | Record<string, string>) => URL} */
-const dagUrl = (dagId, what, query) => apiUrl(`dags/${encodeURIComponent(dagId)}/${what}`, query);
+/** @type {(place: string, what: string, query?: string[][] | Record<string, string>) => URL} */
+const dagUrl = (place, what, query) => apiUrl(`dags/${encodeURIComponent(place)}/${what}`, query);
 
-/** @type {(dagId: string, runId: string, what: string, query?: Record<string, string>) => URL} */
-const runUrl = (dagId, runId, what, query) => dagUrl(dagId, `runs/${encodeURIComponent(runId)}/${what}`, query);
+/** @type {(place: string, runId: string, what: string, query?: Record<string, string>) => URL} */
+const runUrl = (place, runId, what, query) => dagUrl(place, `runs/${encodeURIComponent(runId)}/${what}`, query);
 
 /** @type {(url: URL, options?: RequestInit) => Promise<any>} */
 const call = async (url, options) =>
@@ -79,46 +80,46 @@ export const fetchStaleOverview = (names) =>
 /** @type {() => Promise<Api.SizesSeen>} */
 export const fetchSizes = () => call(apiUrl("overview/sizes"));
 
-// One pipeline.
+// One pipeline, by its place; of a DAG with several, the first is shown if none is named.
 
 /** @type {(before: string | null) => Record<string, string> | undefined} */
 const older = (before) => (before === null ? undefined : { before });
 
 // The newest intervals of a pipeline that a query asks for, or those before one of them.
-/** @type {(dagId: string, query: Record<string, string>, known: Tag) => Promise<Fresh<Api.IntervalPage>>} */
-export const fetchIntervals = (dagId, query, known) => fetchUnlessKnown(dagUrl(dagId, "intervals", query), known);
+/** @type {(place: string, query: Record<string, string>, known: Tag) => Promise<Fresh<Api.IntervalPage>>} */
+export const fetchIntervals = (place, query, known) => fetchUnlessKnown(dagUrl(place, "intervals", query), known);
 
 // What the newest runs that a query asks for did about each stage, or those that began before one of them.
-/** @type {(dagId: string, query: Record<string, string>, known: Tag) => Promise<Fresh<Api.RunMatrixPage>>} */
-export const fetchRunMatrix = (dagId, query, known) => fetchUnlessKnown(dagUrl(dagId, "run-matrix", query), known);
+/** @type {(place: string, query: Record<string, string>, known: Tag) => Promise<Fresh<Api.RunMatrixPage>>} */
+export const fetchRunMatrix = (place, query, known) => fetchUnlessKnown(dagUrl(place, "run-matrix", query), known);
 
-/** @type {(dagId: string, one: string, other: string) => Promise<Api.IntervalComparison>} */
-export const fetchComparison = (dagId, one, other) => call(dagUrl(dagId, "comparison", { one, other }));
+/** @type {(place: string, one: string, other: string) => Promise<Api.IntervalComparison>} */
+export const fetchComparison = (place, one, other) => call(dagUrl(place, "comparison", { one, other }));
 
-/** @type {(dagId: string, wish: Api.PinRequest) => Promise<Api.PinAnswer>} */
-export const pinIntervals = (dagId, wish) => post(dagUrl(dagId, "pins"), wish);
+/** @type {(place: string, wish: Api.PinRequest) => Promise<Api.PinAnswer>} */
+export const pinIntervals = (place, wish) => post(dagUrl(place, "pins"), wish);
 
 // Which of those would come out differently now.
-/** @type {(dagId: string, before: string | null, known: Tag) => Promise<Fresh<Api.Staleness>>} */
-export const fetchStale = (dagId, before, known) => fetchUnlessKnown(dagUrl(dagId, "stale", older(before)), known);
+/** @type {(place: string, before: string | null, known: Tag) => Promise<Fresh<Api.Staleness>>} */
+export const fetchStale = (place, before, known) => fetchUnlessKnown(dagUrl(place, "stale", older(before)), known);
 
-/** @type {(dagId: string) => Promise<Api.PipelineHistory>} */
-export const fetchGrowth = (dagId) => call(dagUrl(dagId, "history"));
+/** @type {(place: string) => Promise<Api.PipelineHistory>} */
+export const fetchGrowth = (place) => call(dagUrl(place, "history"));
 
-/** @type {(dagId: string) => Promise<Api.PipelineRecoveries>} */
-export const fetchRecoveries = (dagId) => call(dagUrl(dagId, "recoveries"));
+/** @type {(place: string) => Promise<Api.PipelineRecoveries>} */
+export const fetchRecoveries = (place) => call(dagUrl(place, "recoveries"));
 
-/** @type {(dagId: string, known: Tag) => Promise<Fresh<Api.GateRates>>} */
-export const fetchGateRates = (dagId, known) => fetchUnlessKnown(dagUrl(dagId, "gate-rates"), known);
+/** @type {(place: string, known: Tag) => Promise<Fresh<Api.GateRates>>} */
+export const fetchGateRates = (place, known) => fetchUnlessKnown(dagUrl(place, "gate-rates"), known);
 
 /** @typedef {{ limit: number, offset: number }} Part which of many checkpoints */
 
-/** @type {(dagId: string, part: Part, known: Tag) => Promise<Fresh<Api.CheckpointPage>>} */
-export const fetchCheckpoints = (dagId, { limit, offset }, known) =>
-  fetchUnlessKnown(dagUrl(dagId, "checkpoints", { limit: `${limit}`, offset: `${offset}` }), known);
+/** @type {(place: string, part: Part, known: Tag) => Promise<Fresh<Api.CheckpointPage>>} */
+export const fetchCheckpoints = (place, { limit, offset }, known) =>
+  fetchUnlessKnown(dagUrl(place, "checkpoints", { limit: `${limit}`, offset: `${offset}` }), known);
 
-/** @type {(dagId: string, run: string, number: number) => Promise<Api.CheckpointAnswers>} */
-export const fetchCheckpoint = (dagId, run, number) => call(dagUrl(dagId, `checkpoints/${number}`, { run }));
+/** @type {(place: string, run: string, number: number) => Promise<Api.CheckpointAnswers>} */
+export const fetchCheckpoint = (place, run, number) => call(dagUrl(place, `checkpoints/${number}`, { run }));
 
 /**
  * Which intervals, which stages and what of them.
@@ -126,91 +127,91 @@ export const fetchCheckpoint = (dagId, run, number) => call(dagUrl(dagId, `check
  */
 
 // The plan, or how far it is, as long as it is made.
-/** @type {(dagId: string, wish: BackfillWish) => Promise<Api.ShownBackfill | Api.PlanUnderWay>} */
-export function fetchBackfill(dagId, { first, last, stages, restore_from_stage, only }) {
+/** @type {(place: string, wish: BackfillWish) => Promise<Api.ShownBackfill | Api.PlanUnderWay>} */
+export function fetchBackfill(place, { first, last, stages, restore_from_stage, only }) {
   const asked = [["first", first], ["last", last], ...stages.map((stage) => ["stages", stage])];
   if (restore_from_stage) asked.push(["restore_from_stage", restore_from_stage]);
   if (only) asked.push(["only", only]);
-  return call(dagUrl(dagId, "backfill", asked));
+  return call(dagUrl(place, "backfill", asked));
 }
 
-/** @type {(dagId: string, wish: Api.NewBackfill) => Promise<Api.BegunBackfill>} */
-export const startBackfill = (dagId, wish) => post(dagUrl(dagId, "backfill"), wish);
+/** @type {(place: string, wish: Api.NewBackfill) => Promise<Api.BegunBackfill>} */
+export const startBackfill = (place, wish) => post(dagUrl(place, "backfill"), wish);
 
-/** @type {(dagId: string) => Promise<Api.SavepointLine[]>} */
-export const fetchSavepoints = (dagId) => call(dagUrl(dagId, "savepoints"));
+/** @type {(place: string) => Promise<Api.SavepointLine[]>} */
+export const fetchSavepoints = (place) => call(dagUrl(place, "savepoints"));
 
-/** @type {(dagId: string) => Promise<Api.SavepointChoices>} */
-export const fetchSavepointChoices = (dagId) => call(dagUrl(dagId, "savepoint-choices"));
+/** @type {(place: string) => Promise<Api.SavepointChoices>} */
+export const fetchSavepointChoices = (place) => call(dagUrl(place, "savepoint-choices"));
 
-/** @type {(dagId: string, runId: string, wish: Api.NewSavepoint) => Promise<Api.SavepointStatus>} */
-export const makeSavepoint = (dagId, runId, wish) => post(runUrl(dagId, runId, "savepoints"), wish);
+/** @type {(place: string, runId: string, wish: Api.NewSavepoint) => Promise<Api.SavepointStatus>} */
+export const makeSavepoint = (place, runId, wish) => post(runUrl(place, runId, "savepoints"), wish);
 
-/** @type {(dagId: string, name: string) => Promise<Api.SavepointStatus>} */
-export const fetchSavepointStatus = (dagId, name) =>
-  call(dagUrl(dagId, `savepoint_requests/${encodeURIComponent(name)}`));
+/** @type {(place: string, name: string) => Promise<Api.SavepointStatus>} */
+export const fetchSavepointStatus = (place, name) =>
+  call(dagUrl(place, `savepoint_requests/${encodeURIComponent(name)}`));
 
-/** @type {(dagId: string, name: string) => Promise<Api.Disposed>} */
-export const disposeOfSavepoint = (dagId, name) =>
-  call(dagUrl(dagId, `savepoints/${encodeURIComponent(name)}`), {
+/** @type {(place: string, name: string) => Promise<Api.Disposed>} */
+export const disposeOfSavepoint = (place, name) =>
+  call(dagUrl(place, `savepoints/${encodeURIComponent(name)}`), {
     method: "DELETE",
     headers: { "Content-Type": "application/json" },
   });
 
 // Airflow's own route: it checks the rights, and its log says who started the run.
-/** @type {(dagId: string, conf: Record<string, string>) => Promise<{ dag_run_id: string }>} */
-export const startRun = (dagId, conf) =>
-  post(new URL(`../../api/v2/dags/${encodeURIComponent(dagId)}/dagRuns`, import.meta.url), {
+/** @type {(place: string, conf: Record<string, string>) => Promise<{ dag_run_id: string }>} */
+export const startRun = (place, conf) =>
+  post(new URL(`../../api/v2/dags/${encodeURIComponent(dagOf(place))}/dagRuns`, import.meta.url), {
     conf,
     logical_date: null,
   });
 
 // One run.
 
-/** @type {(dagId: string, runId: string, known: Tag) => Promise<Fresh<Api.RunGrid>>} */
-export const fetchGrid = (dagId, runId, known) => fetchUnlessKnown(runUrl(dagId, runId, "grid"), known);
+/** @type {(place: string, runId: string, known: Tag) => Promise<Fresh<Api.RunGrid>>} */
+export const fetchGrid = (place, runId, known) => fetchUnlessKnown(runUrl(place, runId, "grid"), known);
 
 // Who works for it now.
-/** @type {(dagId: string, runId: string) => Promise<Fresh<Api.LeasesAnswer>>} */
-export const fetchLeases = (dagId, runId) => fetchUnlessKnown(runUrl(dagId, runId, "leases"), null);
+/** @type {(place: string, runId: string) => Promise<Fresh<Api.LeasesAnswer>>} */
+export const fetchLeases = (place, runId) => fetchUnlessKnown(runUrl(place, runId, "leases"), null);
 
-/** @type {(dagId: string, runId: string, stage: string, part: Api.StripPart) => Promise<Api.PartitionCell[]>} */
-export const fetchCells = (dagId, runId, stage, { first, last }) =>
-  call(runUrl(dagId, runId, `stages/${encodeURIComponent(stage)}/cells`, { first: `${first}`, last: `${last}` }));
+/** @type {(place: string, runId: string, stage: string, part: Api.StripPart) => Promise<Api.PartitionCell[]>} */
+export const fetchCells = (place, runId, stage, { first, last }) =>
+  call(runUrl(place, runId, `stages/${encodeURIComponent(stage)}/cells`, { first: `${first}`, last: `${last}` }));
 
-/** @type {(dagId: string, runId: string) => Promise<Api.RunVerdicts>} */
-export const fetchGates = (dagId, runId) => call(runUrl(dagId, runId, "gates"));
+/** @type {(place: string, runId: string) => Promise<Api.RunVerdicts>} */
+export const fetchGates = (place, runId) => call(runUrl(place, runId, "gates"));
 
-/** @type {(dagId: string, runId: string, stage: string, expectation: string) => Promise<Api.ObservedHistory>} */
-export const fetchHistory = (dagId, runId, stage, expectation) =>
-  call(runUrl(dagId, runId, "gates/history", { stage, expectation }));
+/** @type {(place: string, runId: string, stage: string, expectation: string) => Promise<Api.ObservedHistory>} */
+export const fetchHistory = (place, runId, stage, expectation) =>
+  call(runUrl(place, runId, "gates/history", { stage, expectation }));
 
-/** @type {(dagId: string, runId: string) => Promise<Api.RunHistory>} */
-export const fetchRunHistory = (dagId, runId) => call(runUrl(dagId, runId, "timeline"));
+/** @type {(place: string, runId: string) => Promise<Api.RunHistory>} */
+export const fetchRunHistory = (place, runId) => call(runUrl(place, runId, "timeline"));
 
-/** @type {(dagId: string, runId: string) => string} */
-export const docsUrl = (dagId, runId) => runUrl(dagId, runId, "docs/index.html").href;
+/** @type {(place: string, runId: string) => string} */
+export const docsUrl = (place, runId) => runUrl(place, runId, "docs/index.html").href;
 
-/** @type {(dagId: string, runId: string) => Promise<Api.DocsMade>} */
-export const makeDocs = (dagId, runId) => post(runUrl(dagId, runId, "gates/docs"), {});
+/** @type {(place: string, runId: string) => Promise<Api.DocsMade>} */
+export const makeDocs = (place, runId) => post(runUrl(place, runId, "gates/docs"), {});
 
 // What Resume would do.
-/** @type {(dagId: string, runId: string) => Promise<Api.ResumePreview>} */
-export const fetchResumePreview = (dagId, runId) => call(runUrl(dagId, runId, "plan"));
+/** @type {(place: string, runId: string) => Promise<Api.ResumePreview>} */
+export const fetchResumePreview = (place, runId) => call(runUrl(place, runId, "plan"));
 
-/** @type {(dagId: string, runId: string) => Promise<Api.ResumeAnswer>} */
-export const resume = (dagId, runId) => post(runUrl(dagId, runId, "resume"), { dry_run: false });
+/** @type {(place: string, runId: string) => Promise<Api.ResumeAnswer>} */
+export const resume = (place, runId) => post(runUrl(place, runId, "resume"), { dry_run: false });
 
 // Ends it behind the waves that are under way.
-/** @type {(dagId: string, runId: string) => Promise<Api.StopAnswer>} */
-export const suspend = (dagId, runId) => post(runUrl(dagId, runId, "suspend"), {});
+/** @type {(place: string, runId: string) => Promise<Api.StopAnswer>} */
+export const suspend = (place, runId) => post(runUrl(place, runId, "suspend"), {});
 
 // Ends it at once.
-/** @type {(dagId: string, runId: string) => Promise<Api.StopAnswer>} */
-export const cancel = (dagId, runId) => post(runUrl(dagId, runId, "cancel"), {});
+/** @type {(place: string, runId: string) => Promise<Api.StopAnswer>} */
+export const cancel = (place, runId) => post(runUrl(place, runId, "cancel"), {});
 
-/** @type {(dagId: string, runId: string, stage: string) => Promise<Api.ResumeAnswer>} */
-export const again = (dagId, runId, stage) => post(runUrl(dagId, runId, "again"), { stages: [stage] });
+/** @type {(place: string, runId: string, stage: string) => Promise<Api.ResumeAnswer>} */
+export const again = (place, runId, stage) => post(runUrl(place, runId, "again"), { stages: [stage] });
 
-/** @type {(dagId: string, runId: string, wish: Api.WaiveRequest) => Promise<Api.WaiveAnswer>} */
-export const waive = (dagId, runId, wish) => post(runUrl(dagId, runId, "waive"), wish);
+/** @type {(place: string, runId: string, wish: Api.WaiveRequest) => Promise<Api.WaiveAnswer>} */
+export const waive = (place, runId, wish) => post(runUrl(place, runId, "waive"), wish);

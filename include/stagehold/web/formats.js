@@ -75,13 +75,47 @@ export const OUTCOMES = withTexts("outcome", {
   passed: { mark: "✓", palette: "success" },
 });
 
+// A pipeline's place in Airflow is its DAG, or DAG~PIPELINE where the DAG has several.
+
+/** @param {string} place */
+const partsOf = (place) => {
+  const [dag = "", pipeline = ""] = place.split("~");
+  return { dag, pipeline };
+};
+
+/** @param {string} place */
+export const dagOf = (place) => partsOf(place).dag;
+
+// The place of a pipeline that an address names, if it does.
+/** @type {(dagId: string, pipeline: string | undefined) => string} */
+export const placeOf = (dagId, pipeline) => (pipeline ? `${dagId}~${pipeline}` : dagId);
+
+// What the fields of a run's form about a restore are for, in a DAG with several pipelines.
+/** @type {(place: string) => Record<string, string>} */
+export function restoreOf(place) {
+  const { pipeline } = partsOf(place);
+  return pipeline ? { restore_pipeline: pipeline } : {};
+}
+
+// A page of Airflow's about a DAG, or about one of its pipelines.
+/** @type {(place: string, path: string) => string} */
+export function pageOf(place, path) {
+  const { dag, pipeline } = partsOf(place);
+  const url = new URL(`../../dags/${encodeURIComponent(dag)}${path}`, import.meta.url);
+  if (pipeline) url.searchParams.set("pipeline", pipeline);
+  return url.href;
+}
+
+// The place and Airflow's id of a run that the ledger knows by this id.
+/** @param {string} runId */
+export function runOf(runId) {
+  const cut = runId.indexOf("/");
+  return { place: runId.slice(0, Math.max(cut, 0)), run: runId.slice(cut + 1) };
+}
+
 // The page of the run that computed something, in Airflow; null for a run of a command.
 /** @param {string} runId */
 export function runPage(runId) {
-  const cut = runId.indexOf("/");
-  const [dag, run] = [runId.slice(0, cut), runId.slice(cut + 1)];
-  return cut < 0 || run.startsWith("cli__")
-    ? null
-    : new URL(`../../dags/${encodeURIComponent(dag)}/runs/${encodeURIComponent(run)}/plugin/stagehold`, import.meta.url)
-        .href;
+  const { place, run } = runOf(runId);
+  return !place || run.startsWith("cli__") ? null : pageOf(place, `/runs/${encodeURIComponent(run)}/plugin/stagehold`);
 }

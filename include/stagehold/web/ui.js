@@ -273,6 +273,22 @@ export const Expectation = ({ one: { expectation, severity }, ...rest }) => html
 export const SmallButton = ({ children, ...rest }) => html`
   <${Button} size="xs" type="button" variant="outline" ...${rest}>${children}<//>`;
 
+// The pipelines of a DAG that has several, of which the page shows one.
+/** @param {{ chosen: string, places: Record<string, string>, say: import("./url_state.js").Say }} props */
+export const Pipelines = ({ chosen, places, say }) =>
+  Object.keys(places).length > 1 &&
+  html`
+    <${Flex} aria-label=${textOf("page.pipelines")} data-testid="pipelines" gap="2" role="group" wrap="wrap">
+      ${Object.keys(places).map((name) => {
+        const pressed = name === chosen;
+        return html`
+          <${SmallButton} aria-pressed=${pressed} key=${name} onClick=${() => say({ pipeline: name })}
+            variant=${pressed ? "solid" : "outline"}>
+            ${name}
+          <//>`;
+      })}
+    <//>`;
+
 // A button that looks like what it is made of.
 /** @param {{ children?: Content } & Rest} props */
 export const Pressable = ({ children, ...rest }) => html`

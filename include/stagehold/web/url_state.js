@@ -12,6 +12,9 @@ const { useLocation } = globalThis.ReactRouterDOM;
  * @typedef {(change: Said, options?: { replace: boolean }) => void} Say
  */
 
+// The pipeline that is chosen, in a DAG with several.
+export const CHOSEN = ["pipeline"];
+
 /** @type {Set<() => void>} */
 const watching = new Set();
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from tests.airflow.made_runs import make_dag_run
 
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.context.restore_requests import AskedRestore
 from stagehold.errors.ledger_errors import LedgerUnavailable
 from stagehold.ledger.ledger import Ledger
@@ -36,7 +37,7 @@ def a_run(**facts):
     return SimpleNamespace(**given | facts)
 
 
-ORDERS = AskedRestore("orders")
+ORDERS, PLACE = AskedRestore("orders"), DagPlace(PIPELINE)
 
 
 def of_start(life: datetime, ledger: Ledger, asked: AskedRestore = ORDERS) -> Restore:
@@ -56,7 +57,7 @@ def ledger(tmp_path):
 def identity_of(airflow_home):
     from stagehold.airflow.context.restore_requests import asked_restore
 
-    return lambda **facts: asked_restore(a_run(**facts), ORDERS).identity
+    return lambda **facts: asked_restore(PLACE, a_run(**facts), ORDERS).identity
 
 
 def test_a_clear_goes_on_with_the_request_and_a_backfill_or_a_new_run_asks_anew(identity_of):
@@ -75,12 +76,12 @@ def test_a_clear_goes_on_with_the_request_and_a_backfill_or_a_new_run_asks_anew(
 def test_tasks_work_for_what_the_scheduler_noted_for_this_start_of_the_run(airflow_home, ledger):
     from stagehold.airflow.context.restore_requests import asked_restore
 
-    noted = ledger.restores.ask(asked_restore(a_run(backfill_id=1), ORDERS))
+    noted = ledger.restores.ask(asked_restore(PLACE, a_run(backfill_id=1), ORDERS))
     assert of_start(MADE, ledger) == noted
     again = MADE + timedelta(hours=1)
-    ledger.restores.ask(asked_restore(a_run(backfill_id=1, start_date=again), ORDERS))
+    ledger.restores.ask(asked_restore(PLACE, a_run(backfill_id=1, start_date=again), ORDERS))
     assert of_start(again, ledger).identity == noted.identity
-    ledger.restores.ask(asked_restore(a_run(backfill_id=2, start_date=again + timedelta(hours=1)), ORDERS))
+    ledger.restores.ask(asked_restore(PLACE, a_run(backfill_id=2, start_date=again + timedelta(hours=1)), ORDERS))
     assert of_start(again + timedelta(hours=1), ledger).identity != noted.identity
 
 
@@ -93,13 +94,13 @@ def test_what_the_scheduler_could_not_note_is_a_request_of_its_own_on_which_all_
 def test_the_page_sees_the_request_of_the_tasks_before_while_and_after_they_work(airflow_home, ledger):
     from stagehold.airflow.context.restore_requests import asked_restore, known_restore
 
-    asked = asked_restore(a_run(start_date=None), ORDERS)
-    assert known_restore(a_run(start_date=None), ORDERS, ledger).identity == asked.identity
-    noted = ledger.restores.ask(asked_restore(a_run(), ORDERS))
-    assert known_restore(a_run(), ORDERS, ledger) == noted
-    assert known_restore(a_run(start_date=None), ORDERS, ledger) == noted
+    asked = asked_restore(PLACE, a_run(start_date=None), ORDERS)
+    assert known_restore(PLACE, a_run(start_date=None), ORDERS, ledger).identity == asked.identity
+    noted = ledger.restores.ask(asked_restore(PLACE, a_run(), ORDERS))
+    assert known_restore(PLACE, a_run(), ORDERS, ledger) == noted
+    assert known_restore(PLACE, a_run(start_date=None), ORDERS, ledger) == noted
     alone = of_start(MADE + timedelta(hours=1), ledger)
-    assert known_restore(a_run(start_date=MADE + timedelta(hours=1)), ORDERS, ledger) == alone
+    assert known_restore(PLACE, a_run(start_date=MADE + timedelta(hours=1)), ORDERS, ledger) == alone
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from stagehold.airflow.context.run_names import interval_of, ledger_run_id
+from stagehold.airflow.context.run_names import interval_of
 from stagehold.model.keys.interval_key import PRESETS
 
 START = datetime(2026, 11, 20, 2, tzinfo=UTC)
@@ -74,7 +74,3 @@ def test_the_same_moment_in_another_time_zone_is_the_same_interval():
         interval_of(**{**EVERYTHING, "asked": None, "partition_key": None, "data_interval_start": elsewhere})
         == "2026-11-20"
     )
-
-
-def test_runs_of_two_dags_with_one_airflow_run_id_are_two_runs():
-    assert ledger_run_id("a", "scheduled__2026-11-21") != ledger_run_id("b", "scheduled__2026-11-21")

@@ -19,6 +19,7 @@ STAGE, TYPED, OWN = {"restore_from_stage": "orders"}, {"interval": "2026-11-05"}
 PLAN = {BACKFILL: "shipping_priority-1"}
 NAMED = {"restore": "kept"}
 NO_BACKFILL = None
+SHARED = (*FIELDS, "restore_pipeline")  # of a DAG with several pipelines
 
 
 @pytest.mark.parametrize(
@@ -109,3 +110,20 @@ def test_a_note_keeps_what_people_wrote_and_says_nothing_twice():
     assert noted(note, ["b"]) == note
     assert (noted(None, []), noted("", [])) == (None, "")
     assert len(noted("x" * LONGEST_NOTE, ["a"])) == LONGEST_NOTE
+
+
+@pytest.mark.parametrize("asked", [STAGE, NAMED])
+def test_a_restore_in_a_dag_with_several_pipelines_says_of_which(asked):
+    settled, remarks = settled_wish(asked | OWN, SHARED, NO_BACKFILL)
+    assert settled == OWN
+    assert [remark.partition(",")[0] for remark in remarks] == [
+        "The DAG has several pipelines and restore_pipeline names none"
+    ]
+    named = asked | {"restore_pipeline": "orders"}
+    assert settled_wish(named, SHARED, NO_BACKFILL) == (named, ())
+
+
+def test_the_pipeline_of_an_earlier_backfill_is_left_aside_with_it():
+    settled, (remark,) = settled_wish(PLAN | {"restore_pipeline": "orders"}, SHARED, {})
+    assert settled == {}
+    assert "restore_pipeline, stagehold_backfill of an earlier one was left aside" in remark

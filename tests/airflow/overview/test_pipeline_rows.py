@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.overview.overview_responses import NextStep, PipelineKind
 from stagehold.airflow.overview.pipeline_rows import (
     LATE,
@@ -34,6 +35,7 @@ PIPELINE = build_pipeline(
     project=Path(),
     suites=Path(),
 )
+PLACE = DagPlace(PIPELINE.name)
 DECLARED = DeclaredStage("orders", 2, result=True)
 ALL = {PartitionState.CONSUMABLE: 2}
 SOME = {PartitionState.CONSUMABLE: 1, PartitionState.BLOCKED: 1}
@@ -131,7 +133,8 @@ CASES = [
 def facts_of(case: Case) -> PipelineFacts:
     standing = IntervalStanding.of(DECLARED, case.counts)
     standings = {one.interval: standing for one in case.runs}
-    return PipelineFacts(PIPELINE, case.dag, case.runs, shown_runs(case.runs), case.airflow, case.at_work, standings)
+    shown = shown_runs(case.runs)
+    return PipelineFacts(PIPELINE, PLACE, case.dag, case.runs, shown, case.airflow, case.at_work, standings)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -221,12 +224,12 @@ def test_how_much_of_the_newest_interval_is_there(counts, expected):
 
 def test_the_newest_intervals_are_in_the_order_of_their_dates():
     runs = tuple(run(day, begun=24) for day in range(20, 0, -1))
-    marks = interval_marks(PipelineFacts(PIPELINE, RESTING, runs, shown_runs(runs), {}, frozenset()))
+    marks = interval_marks(PipelineFacts(PIPELINE, PLACE, RESTING, runs, shown_runs(runs), {}, frozenset()))
     assert [mark.interval for mark in marks] == [f"2026-11-{day:02}" for day in range(20 - MOST_MARKS + 1, 21)]
 
 
 def test_of_a_pipeline_whose_runs_are_hidden_nothing_is_told():
-    row = hidden_row(PIPELINE, RESTING)
+    row = hidden_row(PIPELINE, RESTING, PLACE)
     assert (row.standing, row.newest, row.marks, row.active, row.paused) == (
         Standing.HIDDEN,
         None,

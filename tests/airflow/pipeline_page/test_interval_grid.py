@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.pipeline_page.interval_grid import interval_page
 from stagehold.airflow.pipeline_page.pipeline_facts import IntervalFacts, in_order
 from stagehold.airflow.pipeline_page.pipeline_history import LOST, pipeline_history, recoveries
@@ -48,7 +49,9 @@ def tries(state, run=RUN, cause=None):
 
 def cell_of(found, tried, *, active=False, pipeline=PIPELINE, decided=None, **facts):
     run = Run(RUN, "sales", DAY, "airflow", RunState.RUNNING, START)
-    known = SimpleNamespace(dag_id="sales", pipeline=pipeline, goes_on=lambda _: active)
+    known = SimpleNamespace(
+        place=DagPlace("sales"), places={"sales": DagPlace("sales")}, pipeline=pipeline, goes_on=lambda _: active
+    )
     counts = Counter()
     for one in found:
         counts[one.state] += one.partitions

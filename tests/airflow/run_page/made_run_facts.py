@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.plan.resume.situations import DECISIONS
 
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.run_page.run_facts import RunFacts
 from stagehold.airflow.run_page.run_grid import run_page
 from stagehold.airflow.run_page.run_responses import RunGrid
@@ -73,7 +74,8 @@ def facts(actions: list[Action], records: list[PartitionRecord], run_state: str 
         DECISIONS[action]("joined", index, because(f"because {action}"), KEY) for index, action in enumerate(actions)
     )
     dag_run = SimpleNamespace(
-        dag_id="pipe",
+        place=DagPlace("pipe"),
+        places={"pipe": DagPlace("pipe")},
         run_id="manual",
         state=run_state,
         tasks=(DagTask("joined", "joined", run_state),),

@@ -95,6 +95,6 @@ def test_two_first_events_of_a_table_at_one_moment_find_the_asset(run_id):
 
 
 def test_a_pipeline_that_cannot_be_read_leaves_it_to_airflow_and_the_run_starts(run_id, monkeypatch):
-    monkeypatch.setattr("stagehold.airflow.listener.find_pipeline", lambda *_: 1 / 0)
+    monkeypatch.setattr("stagehold.airflow.runs.declared_dags.find_pipeline", lambda *_: 1 / 0)
     started(run_id)
     assert known() == []

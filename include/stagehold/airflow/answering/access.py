@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
-from airflow.api_fastapi.core_api.security import requires_access_dag
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from airflow.configuration import conf
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request, status
+
+from stagehold.airflow.context.dag_places import DagPlace
 
 if TYPE_CHECKING:
     from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
@@ -19,22 +21,33 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 
+
+def _with_right(method: ResourceMethod, entity: DagAccessEntity) -> Any:
+    """Airflow's right on the DAG of the place in the address, whichever of its pipelines that names."""
+
+    def check(request: Request, user: GetUserDep) -> None:
+        place = DagPlace.parse(request.path_params["dag_id"])
+        requires_access_dag(method, entity, place.dag_id)(request, user)
+
+    return Depends(check)
+
+
 # A mounted app inherits no authentication from Airflow, so each route names one of these.
 MAY_SEE_PIPELINES = Depends(requires_access_dag("GET"))
-MAY_SEE_RUN = Depends(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE))
-MAY_BACKFILL = Depends(requires_access_dag("POST", DagAccessEntity.RUN))  # what Airflow's own route asks for
-MAY_RESUME = Depends(requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE))
-MAY_STOP = Depends(requires_access_dag("PUT", DagAccessEntity.RUN))  # what Airflow asks of who marks a run as failed
+MAY_SEE_RUN = _with_right("GET", DagAccessEntity.TASK_INSTANCE)
+MAY_BACKFILL = _with_right("POST", DagAccessEntity.RUN)  # what Airflow's own route asks for
+MAY_RESUME = _with_right("PUT", DagAccessEntity.TASK_INSTANCE)
+MAY_STOP = _with_right("PUT", DagAccessEntity.RUN)  # what Airflow asks of who marks a run as failed
 
 
-def may_resume(dag_id: str, user: BaseUser) -> bool:
+def may_resume(place: DagPlace, user: BaseUser) -> bool:
     """Whether MAY_RESUME would let the user, for a page that shows the button before it is pressed."""
-    return _may("PUT", DagAccessEntity.TASK_INSTANCE, _details(dag_id), user)
+    return _may("PUT", DagAccessEntity.TASK_INSTANCE, _details(place), user)
 
 
-def may_stop(dag_id: str, user: BaseUser) -> bool:
+def may_stop(place: DagPlace, user: BaseUser) -> bool:
     """The answer MAY_STOP would give, likewise."""
-    return _may("PUT", DagAccessEntity.RUN, _details(dag_id), user)
+    return _may("PUT", DagAccessEntity.RUN, _details(place), user)
 
 
 def may_see_runs(dag_ids: Collection[str], user: BaseUser) -> frozenset[str]:
@@ -47,9 +60,9 @@ def may_see_runs(dag_ids: Collection[str], user: BaseUser) -> frozenset[str]:
     )
 
 
-def may_trigger(dag_id: str, user: BaseUser) -> bool:
+def may_trigger(place: DagPlace, user: BaseUser) -> bool:
     """Whether Airflow's own routes that start a run or a backfill would let the user: the answer of MAY_BACKFILL."""
-    return _may("POST", DagAccessEntity.RUN, _details(dag_id), user)
+    return _may("POST", DagAccessEntity.RUN, _details(place), user)
 
 
 def same_origin_json(request: Request) -> None:
@@ -67,8 +80,8 @@ def same_origin_json(request: Request) -> None:
 SAME_ORIGIN_JSON = Depends(same_origin_json)
 
 
-def _details(dag_id: str) -> DagDetails:
-    return DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
+def _details(place: DagPlace) -> DagDetails:
+    return DagDetails(id=place.dag_id, team_name=DagModel.get_team_name(place.dag_id))
 
 
 def _may(method: ResourceMethod, entity: DagAccessEntity, dag: DagDetails, user: BaseUser) -> bool:

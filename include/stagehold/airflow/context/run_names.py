@@ -1,4 +1,4 @@
-"""The names of an Airflow run elsewhere: its interval, its id in the ledger, and the address of its tab."""
+"""The names of an Airflow run elsewhere: its interval, and the address of its tab."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 from urllib.parse import quote
 
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.model.keys.interval_key import interval_key, key_of, key_of_day, moment_of
 
 OF_NO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -49,16 +50,12 @@ def intervals_in(extras: Iterable[Mapping[str, Any] | None]) -> Collection[str]:
     return tuple(dict.fromkeys(str(interval) for interval in found if interval))
 
 
-def ledger_run_id(dag_id: str, run_id: str) -> str:
-    """The run's id in the ledger. Airflow's run ids repeat across DAGs (two daily DAGs share every scheduled one); the
-    ledger's must not.
+def run_tab(place: DagPlace, run_id: str) -> str:
+    """The address of a run's Stagehold tab, which stands at the end of messages and logs. Airflow has one for each run
+    of the DAG: that of several pipelines shows the one that is named.
     """
-    return f"{dag_id}/{run_id}"
-
-
-def run_tab(dag_id: str, run_id: str) -> str:
-    """The address of a run's Stagehold tab, which stands at the end of messages and logs."""
     from airflow.sdk.configuration import conf  # imported here, so that the rest can be used without an Airflow
 
+    chosen = f"?pipeline={quote(place.pipeline, safe='')}" if place.pipeline else ""
     base = conf.get("api", "base_url", fallback="").rstrip("/")
-    return f"{base}/dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}/plugin/stagehold"
+    return f"{base}/dags/{quote(place.dag_id, safe='')}/runs/{quote(run_id, safe='')}/plugin/stagehold{chosen}"

@@ -14,6 +14,7 @@ from stagehold.airflow.context.restore_requests import (
     INTERVAL,
     RESTORE,
     RESTORE_FROM_STAGE,
+    RESTORE_PIPELINE,
     TWO_RESTORES,
     asks_for_two_restores,
 )
@@ -21,7 +22,7 @@ from stagehold.airflow.context.restore_requests import (
 REMARKS = "stagehold_remarks"  # in the configuration
 BY = "Stagehold: "  # how our lines in a run's note begin
 LONGEST_NOTE = 1000  # characters that Airflow keeps
-OF_A_BACKFILL = frozenset({BACKFILL, RESTORE_FROM_STAGE, RESTORE, ALLOW_NON_RESTORED})
+OF_A_BACKFILL = frozenset({BACKFILL, RESTORE_FROM_STAGE, RESTORE, RESTORE_PIPELINE, ALLOW_NON_RESTORED})
 
 
 def settled_wish(
@@ -55,7 +56,19 @@ def settled_wish(
             f"{' and '.join(TWO_RESTORES)} exclude each other, so both were left aside and what is not consumable is "
             "computed. Ask again with one of them."
         )
+    if restores_nobody(settled, fields):
+        settled = _without(TWO_RESTORES, settled)
+        remarks.append(
+            f"The DAG has several pipelines and {RESTORE_PIPELINE} names none, so nothing is restored and what is not "
+            f"consumable is computed. Ask again with {RESTORE_PIPELINE}."
+        )
     return settled, tuple(remarks)
+
+
+def restores_nobody(conf: Mapping[str, Any], fields: Collection[str]) -> bool:
+    """Whether a restore is asked for in a DAG with several pipelines, and not of which."""
+    asked = any(str(conf.get(name) or "").strip() for name in TWO_RESTORES)
+    return asked and RESTORE_PIPELINE in fields and not conf.get(RESTORE_PIPELINE)
 
 
 def wish_of_task(

@@ -16,8 +16,9 @@ from airflow.sdk import BaseOperator, DagRunState
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowTaskTerminated
 
 from stagehold.airflow.context.asked_end import asked_end
+from stagehold.airflow.context.dag_places import DagPlace, places_in
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore
-from stagehold.airflow.context.run_names import interval_of, intervals_in, ledger_run_id
+from stagehold.airflow.context.run_names import interval_of, intervals_in
 from stagehold.airflow.context.secret_places import airflow_places
 from stagehold.airflow.context.settled_wish import wish_of_task
 from stagehold.airflow.context.spark_connection import with_master
@@ -97,6 +98,10 @@ class RegionOperator(BaseOperator):
         self._share = None if share is None else Share.parse(share)
         self._phase, self._interrupt = TaskPhase.BEFORE_WORK, KeyboardInterrupt()
 
+    @property
+    def declared(self) -> Pipeline:
+        return self._pipeline
+
     def pre_execute(self, context: Context) -> None:  # noqa: ARG002
         """Give the task back, without using up a try, if this host is left out: Airflow starts it anew in a minute,
         wherever its executor will then.
@@ -123,7 +128,7 @@ class RegionOperator(BaseOperator):
         context["params"], remarks = self._wish(context)
         for remark in remarks:
             self.log.info("%s", remark)
-        link = run_tab(context["dag_run"].dag_id, context["dag_run"].run_id)
+        link = run_tab(self._place(context["dag_run"]), context["dag_run"].run_id)
         subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
         telling = ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s"))
         with telling, self._at_work(context, link) as (task, asked, life):
@@ -269,7 +274,7 @@ class RegionOperator(BaseOperator):
         from stagehold.run.planning.task import RegionTask
 
         dag_run, params = context["dag_run"], context["params"]
-        run_id = ledger_run_id(dag_run.dag_id, dag_run.run_id)
+        run_id = self._place(dag_run).run(dag_run.run_id)
         interval = self._interval(dag_run, params.get(INTERVAL))
         return RegionTask(
             request=RunRequest(self._pipeline, run_id, interval, self._params(params)),
@@ -288,6 +293,11 @@ class RegionOperator(BaseOperator):
             redact=redacted,
             secret_places=airflow_places(load_settings(project=self.project)),
         )
+
+    def _place(self, dag_run: Any) -> DagPlace:
+        dag = self.get_dag()
+        places = places_in(dag) if dag else {}
+        return places.get(self.pipeline_name, DagPlace(dag_run.dag_id))
 
     def _waits(self, context: Context) -> bool:
         """Whether Airflow starts later tasks, which go on with this run's state, only when this run has succeeded."""
@@ -315,7 +325,7 @@ class RegionOperator(BaseOperator):
 
     def _asked_restore(self, context: Context) -> AskedRestore | None:
         try:
-            return AskedRestore.of(context["params"])
+            return AskedRestore.of(context["params"], self.pipeline_name)
         except InvalidParameter as error:  # two fields of the form that exclude each other
             raise AirflowFailException(str(error)) from error
 
@@ -325,23 +335,6 @@ class RegionOperator(BaseOperator):
             return checked_params(pipeline_params(self._pipeline, given), self._pipeline.params)
         except InvalidParameter as error:
             raise AirflowFailException(str(error)) from error
-
-
-def project_named(task: Any) -> str:
-    """The project that a serialized task names, also a mapped one."""
-    return str(task.partial_kwargs["project"] if task.is_mapped else task.project)
-
-
-def shares_named(task: Any) -> Sequence[str]:
-    """The shares of the instances of a serialized task that is mapped, or in a mapped group, by map index."""
-    if task.is_mapped:
-        return tuple(task.expand_input.value["share"])
-    return tuple(getattr(task, "shares", ()))  # which DAGs lack that 0.5 stored
-
-
-def pipeline_named(task: Any) -> str:
-    """The pipeline of a serialized task, also of a mapped one."""
-    return str(task.partial_kwargs["pipeline"] if task.is_mapped else task.pipeline_name)
 
 
 def redacted(text: str) -> str:

@@ -19,6 +19,7 @@ from sqlalchemy import func, select
 
 from stagehold.airflow.answering.api_server import server_ledger
 from stagehold.airflow.answering.kept_standings import batched, kept_standings
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.dag.region_operator import TAG
 from stagehold.airflow.overview.overview_responses import (
     FirstStale,
@@ -76,15 +77,17 @@ def overview(visible: Sequence[VisiblePipeline], wanted: Wanted, me: str, sessio
     """The overview. Of pipelines whose runs the reader may not see, it shows only that they exist. For all pipelines
     only those facts are read that decide about their places; for those on the page, all facts.
     """
-    now, dags = datetime.now(UTC), dags_now([listed.name for listed in visible], session)
+    now, dags = datetime.now(UTC), dags_now({listed.place.dag_id for listed in visible}, session)
     hidden = {
-        listed.name: (listed.pipeline, dags.get(listed.name, UNKNOWN_DAG)) for listed in visible if not listed.runs
+        listed.name: (listed.pipeline, dags.get(listed.place.dag_id, UNKNOWN_DAG), listed.place)
+        for listed in visible
+        if not listed.runs
     }
     known = [
         _of_ledger(theirs, dags, server_ledger(settings), session)
         for settings, theirs in by_project(listed for listed in visible if listed.runs).items()
     ]
-    briefs = [hidden_brief(*facts) for facts in hidden.values()]
+    briefs = [hidden_brief(pipeline, dag) for pipeline, dag, _ in hidden.values()]
     briefs += [_brief(facts, now, ledger) for ledger, each, _ in known for facts in each]
     kinds = {brief.name: {*brief.kinds} for brief in briefs}
     if wanted.kind is PipelineKind.STALE:
@@ -126,14 +129,15 @@ def _of_ledger(
     visible: Sequence[VisiblePipeline], dags: Mapping[str, DagNow], ledger: Ledger, session: Session
 ) -> _KnownPipelines:
     names = [listed.name for listed in visible]
-    newest, leases = newest_intervals([listed.pipeline for listed in visible], ledger), leases_seen(names, ledger)
-    states = run_states({name: found.in_airflow for name, found in newest.items()}, session)
+    newest, leases = newest_intervals(visible, ledger), leases_seen(visible, ledger)
+    states = run_states(newest, session)
     at_work = _by_pipeline(places_at_work([run for found in newest.values() for run in found.runs], leases))
     waived = _by_pipeline(ledger.waivers.waived_places(names, datetime.now(UTC)))
     facts = [
         PipelineFacts(
             pipeline=listed.pipeline,
-            dag=dags.get(listed.name, UNKNOWN_DAG),
+            place=listed.place,
+            dag=dags.get(listed.place.dag_id, UNKNOWN_DAG),
             runs=newest[listed.name].runs,
             shown=newest[listed.name].shown,
             states=states[listed.name],
@@ -183,49 +187,52 @@ class NewestIntervals:
     """The newest runs of a pipeline, the newest first; those of them that are shown; and how their intervals stand."""
 
     pipeline: Pipeline
+    place: DagPlace
     runs: Sequence[Run]
     shown: Sequence[Run]
     standings: Mapping[str, Standing]
 
     @cached_property
     def in_airflow(self) -> Mapping[str, str]:
-        """The runs whose state is asked of Airflow, by their ids there: those that are shown, and others that may go
-        on.
+        """The runs whose state is asked of Airflow, by their ids there: those of this place that are shown, and others
+        that may go on.
         """
         going_on = (run for run in self.runs if not RUN.is_terminal(run.state))
-        names = (run.run_id for run in (*self.shown, *going_on) if "/" in run.run_id)
-        return {name.split("/", 1)[1]: name for name in names}
+        known = (DagPlace.of_run(run.run_id) for run in (*self.shown, *going_on))
+        return {run_id: place.run(run_id) for place, run_id in known if place == self.place}
 
 
 _NEWEST = Shelf[NewestIntervals]("newest intervals")
 
 
-def newest_intervals(pipelines: Sequence[Pipeline], ledger: Ledger) -> Mapping[str, NewestIntervals]:
+def newest_intervals(visible: Sequence[VisiblePipeline], ledger: Ledger) -> Mapping[str, NewestIntervals]:
     """The newest intervals, by pipeline. They are kept as long as the pipeline's runs are kept, which are read anew
     whenever the ledger has written anything about the pipeline.
     """
-    runs = kept_standings(ledger).newest_runs([pipeline.name for pipeline in pipelines])
-    found = {pipeline.name: _NEWEST.get((ledger.name, pipeline.name)) for pipeline in pipelines}
+    runs = kept_standings(ledger).newest_runs([listed.name for listed in visible])
+    found = {listed.name: _NEWEST.get((ledger.name, listed.name)) for listed in visible}
     current = {
-        pipeline.name: kept
-        for pipeline in pipelines
-        if (kept := found[pipeline.name]) and kept.runs is runs[pipeline.name] and kept.pipeline is pipeline
+        listed.name: kept
+        for listed in visible
+        if (kept := found[listed.name])
+        and kept.runs is runs[listed.name]
+        and (kept.pipeline is listed.pipeline and kept.place == listed.place)
     }
-    missing = [pipeline for pipeline in pipelines if pipeline.name not in current]
+    missing = [listed for listed in visible if listed.name not in current]
     return {**current, **_read_newest(missing, runs, ledger)}
 
 
 def _read_newest(
-    pipelines: Sequence[Pipeline], runs: Mapping[str, Sequence[Run]], ledger: Ledger
+    visible: Sequence[VisiblePipeline], runs: Mapping[str, Sequence[Run]], ledger: Ledger
 ) -> Mapping[str, NewestIntervals]:
-    shown = {pipeline.name: shown_runs(runs[pipeline.name]) for pipeline in pipelines}
+    shown = {listed.name: shown_runs(runs[listed.name]) for listed in visible}
     places = [(run.pipeline, run.interval) for newest in shown.values() for run in newest]
-    by_place = kept_standings(ledger).of(places, {pipeline.name: pipeline for pipeline in pipelines})
+    by_place = kept_standings(ledger).of(places, {listed.name: listed.pipeline for listed in visible})
     found: dict[str, NewestIntervals] = {}
-    for pipeline in pipelines:
-        name = pipeline.name
+    for listed in visible:
+        name = listed.name
         standings = {run.interval: together(by_place[name, run.interval].values()) for run in shown[name]}
-        found[name] = NewestIntervals(pipeline, runs[name], shown[name], standings)
+        found[name] = NewestIntervals(listed.pipeline, listed.place, runs[name], shown[name], standings)
         _NEWEST.put((ledger.name, name), found[name], own=standings)
     return found
 
@@ -240,11 +247,11 @@ def _failures(facts: Sequence[PipelineFacts], ledger: Ledger) -> Mapping[str, st
 MOST_LEASES = 200
 
 
-def leases_seen(pipelines: Collection[str], ledger: Ledger) -> tuple[Lease, ...]:
+def leases_seen(visible: Iterable[VisiblePipeline], ledger: Ledger) -> tuple[Lease, ...]:
     """Leases that are held for these pipelines, and the lease of the clean-up. The name of a lease begins with its
     pipeline.
     """
-    beginnings = [beginning for name in pipelines for beginning in (f"{name}/", f"{RESUME_OF}{name}/")]
+    beginnings = [beginning for one in visible for beginning in (f"{one.name}/", f"{RESUME_OF}{one.place}/")]
     return ledger.leases.alive_among([MAINTENANCE], beginnings, MOST_LEASES)
 
 
@@ -286,42 +293,48 @@ def _owners(owners: str | None) -> tuple[str, ...]:
 _STATES = Shelf[tuple[Mapping[str, str], Mapping[str, str], Stamp]]("states of runs")
 
 
-def run_states(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping[str, Mapping[str, str]]:
+def run_states(newest: Mapping[str, NewestIntervals], session: Session) -> Mapping[str, Mapping[str, str]]:
     """Airflow's states by pipeline and the ledger's ids of runs; runs that Airflow does not know are left out. They are
     kept as long as Airflow has not changed any of these runs.
-
-    :param asked: by pipeline, the ledger's ids of runs by their ids in Airflow.
     """
-    stamps = _stamps(asked, session)
+    asked = {name: found.in_airflow for name, found in newest.items()}
+    dags = {name: found.place.dag_id for name, found in newest.items()}
+    stamps = _stamps(asked, dags, session)
     kept = {name: _STATES.get(name) for name in asked}
     known = {name: of[1] for name, of in kept.items() if of and of[0] is asked[name] and of[2] == stamps[name]}
     missing = {name: ids for name, ids in asked.items() if name not in known}
-    read = _read_states(missing, session)
+    read = _read_states(missing, dags, session)
     for name, states in read.items():
         _STATES.put(name, (asked[name], states, stamps[name]), own=states)
     return {**known, **read}
 
 
-def _stamps(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping[str, Stamp]:
+def _stamps(asked: Mapping[str, Mapping[str, str]], dags: Mapping[str, str], session: Session) -> Mapping[str, Stamp]:
     """By pipeline, how many of its runs are in each state, and when one of them was changed last: a fraction of what it
     costs to read them. Runs of one moment have the same id in all DAGs, so there are far fewer ids than runs.
     """
-    found: dict[str, set[tuple[object, ...]]] = {name: set() for name in asked}
+    found: dict[str, set[tuple[object, ...]]] = {dags[name]: set() for name in asked}
     facts = select(DagRun.dag_id, DagRun.state, func.count(), func.max(DagRun.updated_at))
-    of_dags = facts.where(DagRun.dag_id.in_(asked)).group_by(DagRun.dag_id, DagRun.state)
+    of_dags = facts.where(DagRun.dag_id.in_(found)).group_by(DagRun.dag_id, DagRun.state)
     for number, run_ids in enumerate(batched(sorted(set[str]().union(*asked.values())))):
-        for name, *facts_of_it in session.execute(of_dags.where(DagRun.run_id.in_(run_ids))):
-            found[name].add((number, *facts_of_it))
-    return {name: frozenset(facts_of) for name, facts_of in found.items()}
+        for dag_id, *facts_of_it in session.execute(of_dags.where(DagRun.run_id.in_(run_ids))):
+            found[dag_id].add((number, *facts_of_it))
+    return {name: frozenset(found[dags[name]]) for name in asked}
 
 
-def _read_states(asked: Mapping[str, Mapping[str, str]], session: Session) -> Mapping[str, Mapping[str, str]]:
+def _read_states(
+    asked: Mapping[str, Mapping[str, str]], dags: Mapping[str, str], session: Session
+) -> Mapping[str, Mapping[str, str]]:
     found: dict[str, dict[str, str]] = {name: {} for name in asked}
-    of_dags = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.dag_id.in_(asked))
+    of_dag: defaultdict[str, list[str]] = defaultdict(list)
+    for name in asked:
+        of_dag[dags[name]].append(name)
+    of_dags = select(DagRun.dag_id, DagRun.run_id, DagRun.state).where(DagRun.dag_id.in_(of_dag))
     for run_ids in batched(sorted(set[str]().union(*asked.values()))):
-        for name, run_id, state in session.execute(of_dags.where(DagRun.run_id.in_(run_ids))):
-            if run_id in asked[name]:
-                found[name][asked[name][run_id]] = str(state)
+        for dag_id, run_id, state in session.execute(of_dags.where(DagRun.run_id.in_(run_ids))):
+            for name in of_dag[dag_id]:
+                if run_id in asked[name]:
+                    found[name][asked[name][run_id]] = str(state)
     return found
 
 

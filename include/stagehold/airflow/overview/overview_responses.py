@@ -73,11 +73,12 @@ class NewestInterval(ResponseModel):
 
 
 class PipelineRow(ResponseModel):
-    """One pipeline. ``due`` is given when its run is overdue; ``marks`` are of its newest intervals, the oldest
-    first.
+    """One pipeline, and its ``place`` in Airflow. ``due`` is given when its run is overdue; ``marks`` are of its newest
+    intervals, the oldest first.
     """
 
     name: str
+    place: str
     tags: tuple[str, ...]
     owners: tuple[str, ...]
     schedule: str | None

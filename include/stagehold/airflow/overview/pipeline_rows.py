@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.overview.overview_responses import (
     IntervalMark,
     NewestInterval,
@@ -51,6 +52,7 @@ class PipelineFacts:
     """
 
     pipeline: Pipeline
+    place: DagPlace
     dag: DagNow
     runs: Sequence[Run]
     shown: Sequence[Run]
@@ -73,10 +75,11 @@ class PipelineFacts:
         return (run.pipeline, run.interval) in self.waived
 
 
-def hidden_row(pipeline: Pipeline, dag: DagNow) -> PipelineRow:
+def hidden_row(pipeline: Pipeline, dag: DagNow, place: DagPlace) -> PipelineRow:
     """The row for a reader who may see only the DAG."""
     return PipelineRow(
         name=pipeline.name,
+        place=str(place),
         tags=dag.tags,
         owners=dag.owners,
         schedule=str(pipeline.starts) or None,
@@ -138,6 +141,7 @@ def pipeline_row(facts: PipelineFacts, now: datetime) -> PipelineRow:
     dag, marks = facts.dag, interval_marks(facts)
     return PipelineRow(
         name=facts.pipeline.name,
+        place=str(facts.place),
         tags=dag.tags,
         owners=dag.owners,
         schedule=str(facts.pipeline.starts) or None,

@@ -20,10 +20,11 @@ from starlette.concurrency import run_in_threadpool
 
 from stagehold.airflow.answering.access import MAY_BACKFILL, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_trigger
 from stagehold.airflow.answering.api_server import answering, call_airflow, refuse_as_airflow, server_ledger
-from stagehold.airflow.context.restore_requests import BACKFILL
+from stagehold.airflow.context.restore_requests import BACKFILL, RESTORE_PIPELINE
 from stagehold.airflow.pipeline_page.backfill_plans import WantedPlan
 from stagehold.airflow.pipeline_page.pipeline_responses import BegunBackfill, PlanUnderWay
-from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
+from stagehold.airflow.runs.asked_pipeline import PlacedDep
+from stagehold.airflow.runs.declared_dags import PlacedPipeline
 from stagehold.errors.request_errors import BackfillRefused
 from stagehold.model.backfill import Backfill, BackfillChoice, Only
 from stagehold.model.keys.interval_key import ONCE, key_of, moment_of, newest_time
@@ -31,7 +32,6 @@ from stagehold.plan.backfill.backfill_json import ShownBackfill
 from stagehold.plan.backfill.backfill_plan import BackfillPlan
 from stagehold.run.backfill.backfill_planning import has_times
 from stagehold.run.backfill.backfill_runs import begin_backfill, keeps_state
-from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -70,13 +70,8 @@ class NewBackfill(BaseModel):
 class _Place:
     """A DAG of ours, and what Airflow is asked about it."""
 
-    def __init__(self, dag_id: str, pipeline: Pipeline, settings: Settings, session: Session) -> None:
-        self.dag_id, self.pipeline, self.settings, self.session = dag_id, pipeline, settings, session
-
-    @staticmethod
-    def of(dag_id: str, session: Session) -> _Place:
-        settings = dag_settings(dag_id, session)
-        return _Place(dag_id, pipeline_of(dag_id, session, settings), settings, session)
+    def __init__(self, dag: PlacedPipeline, session: Session) -> None:
+        self.place, self.pipeline, self.settings, self.session = dag.place, dag.pipeline, dag.settings, session
 
     def wanted(self, choice: BackfillChoice) -> WantedPlan:
         return WantedPlan(choice, self.pipeline, self.settings)
@@ -86,22 +81,27 @@ class _Place:
         return replace(plan, refusal=self._refusal or plan.refusal)
 
     @property
+    def _which(self) -> Mapping[str, str]:
+        """What tells the other pipelines of the DAG that the backfill is not theirs."""
+        return {RESTORE_PIPELINE: self.pipeline.name} if self.place.pipeline else {}
+
+    @property
     def _refusal(self) -> str | None:
         """Why Airflow would not run it."""
         if not has_times(self.pipeline):
             return NO_SCHEDULE.format(self.pipeline.name, self.pipeline.name)
-        paused = self.session.scalar(select(DagModel.is_paused).where(DagModel.dag_id == self.dag_id))
+        paused = self.session.scalar(select(DagModel.is_paused).where(DagModel.dag_id == self.place.dag_id))
         return PAUSED if paused else None
 
     def dates(self, plan: BackfillPlan) -> AirflowDates:
         intervals = [one.interval for one in plan.intervals]
-        return AirflowDates.read(self.pipeline, self.dag_id, intervals, self.session)
+        return AirflowDates.read(self.pipeline, self.place.dag_id, intervals, self.session)
 
     def along(self, plan: BackfillPlan) -> str | None:
         """What Airflow will start besides the plan's dates."""
         chosen = [one.interval for one in plan.running]
         now = datetime.now(UTC)
-        return started_along(self.pipeline, self.dag_id, chosen, now, self.session) if chosen else None
+        return started_along(self.pipeline, self.place.dag_id, chosen, now, self.session) if chosen else None
 
     def begun(self, wanted: NewBackfill, asked_by: str) -> tuple[Backfill, str | None, Mapping[str, Any]]:
         """The backfill as it is recorded, what Airflow starts along with it, and what Airflow is asked for.
@@ -118,11 +118,11 @@ class _Place:
             begun,
             self.along(plan),
             {
-                "dag_id": self.dag_id,
+                "dag_id": self.place.dag_id,
                 "from_date": dates.moments[chosen[0]].isoformat(),
                 "to_date": dates.moments[chosen[-1]].isoformat(),
                 "run_backwards": False,
-                "dag_run_conf": {BACKFILL: begun.backfill_id},
+                "dag_run_conf": {BACKFILL: begun.backfill_id, **self._which},
                 "reprocess_behavior": dates.reprocess_behavior(chosen, goes_on=goes_on),
                 "max_active_runs": 1 if goes_on else wanted.max_active,
             },
@@ -131,7 +131,7 @@ class _Place:
 
 @router.get("", dependencies=[MAY_SEE_RUN])
 def plan_of_backfill(
-    dag_id: str,
+    dag: PlacedDep,
     session: SessionDep,
     user: GetUserDep,
     response: Response,
@@ -147,35 +147,37 @@ def plan_of_backfill(
     """
     choice = BackfillChoice(first, last, tuple(stages or ()), only, restore_from_stage or None)
     with answering():
-        place = _Place.of(dag_id, session)
+        place = _Place(dag, session)
         found = place.wanted(choice).ask()
         if isinstance(found, PlanUnderWay):
             response.status_code = status.HTTP_202_ACCEPTED
             return found
         plan = place.refused(found)
-        if not may_trigger(dag_id, user):
+        if not may_trigger(dag.place, user):
             plan = replace(plan, refusal=plan.refusal or NOT_ALLOWED)
         return ShownBackfill.of(plan, place.pipeline, place.dates(plan).run_ids, place.along(plan))
 
 
 @router.post("", dependencies=[MAY_BACKFILL, SAME_ORIGIN_JSON])
 async def start_backfill(
-    dag_id: str, wanted: NewBackfill, session: SessionDep, user: GetUserDep, request: Request
+    dag: PlacedDep, wanted: NewBackfill, session: SessionDep, user: GetUserDep, request: Request
 ) -> BegunBackfill:
     """One backfill of Airflow's, with the caller's own rights; its runs do what was planned, however often they are
     tried.
     """
-    begun, along, body = await run_in_threadpool(_begin, dag_id, wanted, session, user.get_name())
+    begun, along, body = await run_in_threadpool(_begin, dag, wanted, session, user.get_name())
     created = await _create(body, request)
     intervals = tuple(one.interval for one in begun.intervals)
-    return BegunBackfill(backfill_id=int(created["id"]), token=wanted.token, intervals=intervals, along=along)
+    return BegunBackfill(
+        backfill_id=int(created["id"]), token=wanted.token, intervals=intervals, along=along, place=str(dag.place)
+    )
 
 
 def _begin(
-    dag_id: str, wanted: NewBackfill, session: Session, asked_by: str
+    dag: PlacedPipeline, wanted: NewBackfill, session: Session, asked_by: str
 ) -> tuple[Backfill, str | None, Mapping[str, Any]]:
     with answering():
-        return _Place.of(dag_id, session).begun(wanted, asked_by)
+        return _Place(dag, session).begun(wanted, asked_by)
 
 
 async def _create(body: Mapping[str, Any], request: Request) -> Mapping[str, Any]:

@@ -34,7 +34,9 @@ def interval_page(facts: IntervalFacts) -> IntervalPage:
     regions = _regions(pipeline)
     figures = _by_place(facts)
     return IntervalPage(
-        dag_id=facts.known.dag_id,
+        dag_id=facts.known.place.dag_id,
+        place=str(facts.known.place),
+        places={name: str(place) for name, place in facts.known.places.items()},
         pipeline=pipeline.name,
         schedule=str(pipeline.starts) or None,
         total=facts.total,

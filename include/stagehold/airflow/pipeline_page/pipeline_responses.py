@@ -110,9 +110,12 @@ class IntervalRow(ResponseModel):
 class IntervalPage(ResponseModel):
     """Newest intervals first, of ``total``; the intervals behind ``following`` are on the next page. ``looks`` counts
     all intervals of the dates that were asked for, on any page. ``may_change`` says whether the reader may pin them.
+    ``place`` is the pipeline's place, and ``places`` are those of all pipelines of the DAG.
     """
 
     dag_id: str
+    place: str
+    places: Mapping[str, str]
     pipeline: str
     schedule: str | None
     total: int
@@ -381,10 +384,11 @@ class PlanUnderWay(ResponseModel):
 
 class BegunBackfill(ResponseModel):
     """``backfill_id`` is Airflow's; ``intervals`` are those of which anything runs; ``along`` is what Airflow starts
-    besides.
+    besides. The ledger's ids of its runs begin with the pipeline's ``place``.
     """
 
     backfill_id: int
+    place: str
     token: str
     intervals: tuple[str, ...]
     along: str | None

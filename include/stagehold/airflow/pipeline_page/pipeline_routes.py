@@ -37,6 +37,7 @@ from stagehold.airflow.pipeline_page.pipeline_responses import (
     Staleness,
 )
 from stagehold.airflow.pipeline_page.run_matrix_page import RunMatrixPage, run_matrix_page
+from stagehold.airflow.runs.asked_pipeline import PlacedDep
 from stagehold.errors.request_errors import UnknownName
 from stagehold.model.standing import StageOutcome
 from stagehold.run.intervals.interval_differences import StageDifference, compare_intervals
@@ -70,9 +71,9 @@ class PinRequest(BaseModel):
     why: Annotated[str, Field(max_length=1000)] = ""
 
 
-def _known(dag_id: str, session: SessionDep) -> KnownPipeline:
+def _known(dag: PlacedDep, session: SessionDep) -> KnownPipeline:
     with answering():
-        return KnownPipeline.read(dag_id, session)
+        return KnownPipeline.read(dag, session)
 
 
 KnownDep = Annotated[KnownPipeline, Depends(_known)]
@@ -96,13 +97,13 @@ def show_intervals(
     with answering():
         asked = Asked(_most(limit, known), before, look, _midnight(first), _midnight(last, days=1))
         page = _PAGES.page(
-            (known.dag_id, asked),
+            (known.place, asked),
             known.seen,
             lambda: interval_page(read_facts(known, asked)),
             lambda: False,
         )
         assert page is not None, "only pages that are large are waited for"
-        shown = page.model_copy(update={"may_change": may_resume(known.dag_id, user)})
+        shown = page.model_copy(update={"may_change": may_resume(known.place, user)})
         return answer_unless_known(shown, request)
 
 
@@ -145,7 +146,7 @@ def show_run_matrix(
         dates = Asked(0, first=_midnight(first), end=_midnight(last, days=1))
         asked = RunsAsked(_most(limit, known), before, outcome, stage)
         matrix = _MATRICES.page(
-            (known.dag_id, limit, before, outcome, stage, first, last),
+            (known.place, limit, before, outcome, stage, first, last),
             known.seen,
             lambda: run_matrix_page(
                 known, run_matrix(known.pipeline, known.ledger, asked, known.goes_on, dates.reaches)
@@ -179,7 +180,7 @@ def show_history(
     answer already, by its ETag, gets 304.
     """
     with answering():
-        history = _HISTORIES.page((known.dag_id, limit), known.seen, lambda: _history(known, limit), lambda: False)
+        history = _HISTORIES.page((known.place, limit), known.seen, lambda: _history(known, limit), lambda: False)
         assert history is not None, "only pages that are large are waited for"
         return answer_unless_known(history, request)
 
@@ -234,7 +235,7 @@ def show_gate_rates(
     gets 304.
     """
     with answering():
-        rates = _KEPT_RATES.page((known.dag_id, intervals), known.seen, lambda: _rates(known, intervals), lambda: False)
+        rates = _KEPT_RATES.page((known.place, intervals), known.seen, lambda: _rates(known, intervals), lambda: False)
         assert rates is not None, "only pages that are large are waited for"
         return answer_unless_known(rates, request)
 

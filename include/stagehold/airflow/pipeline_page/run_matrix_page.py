@@ -52,6 +52,7 @@ class RunMatrixPage(ResponseModel):
     """
 
     dag_id: str
+    place: str
     pipeline: str
     stages: tuple[str, ...]
     runs: tuple[MatrixRun, ...]
@@ -62,7 +63,8 @@ class RunMatrixPage(ResponseModel):
 
 def run_matrix_page(known: KnownPipeline, found: RunMatrix) -> RunMatrixPage:
     return RunMatrixPage(
-        dag_id=known.dag_id,
+        dag_id=known.place.dag_id,
+        place=str(known.place),
         pipeline=known.pipeline.name,
         stages=tuple(stage.name for stage in known.pipeline.stages),
         runs=tuple(map(_run, found.lines)),

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from threading import BoundedSemaphore, Thread
 from typing import Annotated
 
-from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import APIRouter, Depends, HTTPException, Response, status
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from stagehold.airflow.answering.access import MAY_RESUME, MAY_SEE_RUN, SAME_ORIGIN_JSON, may_resume, may_trigger
 from stagehold.airflow.answering.api_server import answering, server_ledger
 from stagehold.airflow.answering.rights import Right, has_right, require_right
-from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.pipeline_page.savepoint_responses import (
     Disposed,
     Making,
@@ -32,7 +31,7 @@ from stagehold.airflow.pipeline_page.savepoint_responses import (
     SavepointLine,
     SavepointStatus,
 )
-from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
+from stagehold.airflow.runs.asked_pipeline import PlacedDep
 from stagehold.checkpoints.checkpoint import StageSnapshot
 from stagehold.errors.request_errors import UnknownName
 from stagehold.lake.available import missing_files
@@ -72,8 +71,8 @@ class NewSavepoint(BaseModel):
 class Place:
     """The pipeline of a DAG, and its savepoints."""
 
-    def __init__(self, pipeline: Pipeline, settings: Settings) -> None:
-        self.pipeline, self.settings = pipeline, settings
+    def __init__(self, where: DagPlace, pipeline: Pipeline, settings: Settings) -> None:
+        self.where, self.pipeline, self.settings = where, pipeline, settings
 
     @property
     def savepoints(self) -> Savepoints:
@@ -101,10 +100,9 @@ class Place:
         return _status(asked, self.line(made) if made and made.run_id == asked.run_id else None)
 
 
-def _place(dag_id: str, session: SessionDep) -> Place:
+def _place(dag: PlacedDep) -> Place:
     with answering():
-        settings = dag_settings(dag_id, session)
-        return Place(pipeline_of(dag_id, session, settings), settings)
+        return Place(dag.place, dag.pipeline, dag.settings)
 
 
 PlaceDep = Annotated[Place, Depends(_place)]
@@ -125,15 +123,15 @@ def show_savepoint(name: str, place: PlaceDep) -> SavepointFacts:
 
 
 @router.get("/savepoint-choices", dependencies=[MAY_SEE_RUN])
-def show_choices(dag_id: str, place: PlaceDep, user: GetUserDep) -> SavepointChoices:
+def show_choices(place: PlaceDep, user: GetUserDep) -> SavepointChoices:
     """What the caller may do with savepoints, and the runs of which a savepoint can be made."""
     with answering():
-        runs = run_choices(dag_id, place.pipeline.name, server_ledger(place.settings))
-        may_change = may_resume(dag_id, user)
+        runs = run_choices(place.where, place.pipeline.name, server_ledger(place.settings))
+        may_change = may_resume(place.where, user)
         return SavepointChoices(
             may_change=may_change,
             may_dispose=may_change and has_right(Right.DISPOSE, user, place.settings),
-            may_restore=may_trigger(dag_id, user),
+            may_restore=may_trigger(place.where, user),
             runs=runs,
         )
 
@@ -158,12 +156,12 @@ def savepoint_status(name: str, place: PlaceDep) -> SavepointStatus:
 
 @router.post("/runs/{run_id:path}/savepoints", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
 def make_savepoint(
-    dag_id: str, run_id: str, wanted: NewSavepoint, place: PlaceDep, user: GetUserDep, response: Response
+    run_id: str, wanted: NewSavepoint, place: PlaceDep, user: GetUserDep, response: Response
 ) -> SavepointStatus:
     """Make a savepoint of the run: 201 if it is there at once, 202 if attempts that are under way have to do their part
     first. Then `savepoint_requests/NAME` says how far it is; the same request may be sent again.
     """
-    run = ledger_run_id(dag_id, run_id)
+    run = place.where.run(run_id)
     asked = SavepointRequest(wanted.name, run, wanted.stop, user.get_name(), wanted.reason, datetime.now(UTC))
     with answering():
         _refuse_foreign_run(run, place)
@@ -314,19 +312,15 @@ def _left(pipeline: str, ledger: Ledger) -> Iterator[Restorable]:
                 )
 
 
-def run_choices(dag_id: str, pipeline: str, ledger: Ledger) -> tuple[RunChoice, ...]:
+def run_choices(place: DagPlace, pipeline: str, ledger: Ledger) -> tuple[RunChoice, ...]:
     """The newest runs first. Runs of commands have no page and no route that makes a savepoint."""
-    runs = ledger.runs.recent(MOST_RUNS, pipeline)
-    return tuple(_choice(run, dag_id) for run in runs if run.launcher == BY_AIRFLOW and _is_of(run, dag_id))
+    runs = ((run, *DagPlace.of_run(run.run_id)) for run in ledger.runs.recent(MOST_RUNS, pipeline))
+    return tuple(_choice(run, own) for run, where, own in runs if run.launcher == BY_AIRFLOW and where == place)
 
 
-def _is_of(run: Run, dag_id: str) -> bool:
-    return run.run_id.startswith(f"{dag_id}/")
-
-
-def _choice(run: Run, dag_id: str) -> RunChoice:
+def _choice(run: Run, run_id: str) -> RunChoice:
     return RunChoice(
-        run_id=run.run_id.removeprefix(f"{dag_id}/"),
+        run_id=run_id,
         interval=run.interval,
         state=run.state,
         started_at=run.started_at,

@@ -24,7 +24,8 @@ from stagehold.airflow.run_page.gate_responses import (
     WaiveAnswer,
 )
 from stagehold.airflow.run_page.verdict_answers import last_intervals, observed_points, stage_verdicts
-from stagehold.airflow.runs.dag_runs import dag_settings, read_dag_run
+from stagehold.airflow.runs.asked_pipeline import PlacedDep
+from stagehold.airflow.runs.dag_runs import read_dag_run
 from stagehold.errors.gate_errors import NothingJudged
 from stagehold.errors.request_errors import InvalidArgument, UnknownName
 from stagehold.gates.verdict_pages import MOST_SECONDS, POLICY, have_docs, read_page, write_docs_apart
@@ -74,11 +75,10 @@ class WaiveRequest(BaseModel):
     end: bool = False
 
 
-def _run(dag_id: str, run_id: str, session: SessionDep) -> IntervalView:
+def _run(dag: PlacedDep, run_id: str, session: SessionDep) -> IntervalView:
     with answering():
-        settings = dag_settings(dag_id, session)
-        ledger = server_ledger(settings)
-        return IntervalView(read_dag_run(dag_id, run_id, session, settings, ledger).request, ledger, settings)
+        ledger = server_ledger(dag.settings)
+        return IntervalView(read_dag_run(dag, run_id, session, ledger).request, ledger, dag.settings)
 
 
 GatedRunDep = Annotated[IntervalView, Depends(_run)]

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from airflow.api_fastapi.common.db.common import SessionDep
 from fastapi import APIRouter
-from sqlalchemy.orm import Session
 
 from stagehold.airflow.answering.access import MAY_SEE_RUN
 from stagehold.airflow.answering.api_server import answering, server_ledger
 from stagehold.airflow.answering.response_model import ResponseModel
-from stagehold.airflow.context.run_names import ledger_run_id
-from stagehold.airflow.runs.dag_runs import dag_settings, declared_dag
+from stagehold.airflow.runs.asked_pipeline import PlacedDep
+from stagehold.airflow.runs.declared_dags import PlacedPipeline
 from stagehold.model.pulse import Pulse, Side
 from stagehold.run.lease.held_leases import HeldLease, LeaseKind, held_leases, hosts_left_out
 
@@ -89,23 +87,25 @@ class LeasesAnswer(ResponseModel):
 
 
 @router.get("/leases", dependencies=[MAY_SEE_RUN])
-def show_leases(dag_id: str, session: SessionDep) -> LeasesAnswer:
+def show_leases(dag: PlacedDep) -> LeasesAnswer:
     """Who works on the pipeline now, for any run."""
-    return _answer(dag_id, None, session)
+    return _answer(dag, None)
 
 
 # Run ids may hold any character, a slash too, hence :path.
 @router.get("/runs/{run_id:path}/leases", dependencies=[MAY_SEE_RUN])
-def show_leases_of_run(dag_id: str, run_id: str, session: SessionDep) -> LeasesAnswer:
+def show_leases_of_run(dag: PlacedDep, run_id: str) -> LeasesAnswer:
     """Who works for the run now: nobody once it has ended."""
-    return _answer(dag_id, ledger_run_id(dag_id, run_id), session)
+    return _answer(dag, dag.place.run(run_id))
 
 
-def _answer(dag_id: str, run_id: str | None, session: Session) -> LeasesAnswer:
+def _answer(dag: PlacedPipeline, run_id: str | None) -> LeasesAnswer:
     with answering():
-        pipeline, ledger = declared_dag(dag_id, session).pipeline, server_ledger(dag_settings(dag_id, session))
+        pipeline, ledger = dag.name, server_ledger(dag.settings)
         left_out = tuple(LeftOutAnswer(**vars(host)) for host in hosts_left_out(ledger))
-        return LeasesAnswer(leases=tuple(map(_lease, held_leases(ledger, pipeline, run_id))), left_out=left_out)
+        return LeasesAnswer(
+            leases=tuple(map(_lease, held_leases(ledger, pipeline, run_id, str(dag.place)))), left_out=left_out
+        )
 
 
 def _lease(held: HeldLease) -> LeaseAnswer:

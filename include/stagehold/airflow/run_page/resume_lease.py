@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from fastapi import HTTPException, status
 
-from stagehold.airflow.context.run_names import ledger_run_id
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.run_page.run_facts import RESUMED
 from stagehold.errors.ledger_errors import LedgerUnavailable
 from stagehold.errors.request_errors import ResumeUnderWay
@@ -49,13 +49,13 @@ class Presser:
         ledger.events.append(Event(run_id, RESUMED, self.user, note, datetime.now(UTC)))
 
 
-def resume_lease(ledger: Ledger, dag_id: str, run_id: str, presser: Presser) -> Lease:
+def resume_lease(ledger: Ledger, place: DagPlace, run_id: str, presser: Presser) -> Lease:
     """The lease for resuming a run; if it is taken, the answer says who has it."""
-    name = f"{RESUME_OF}{ledger_run_id(dag_id, run_id)}"
+    name = f"{RESUME_OF}{place.run(run_id)}"
     try:
         return ledger.leases.acquire(name, str(presser), RESUME_SECONDS)
     except LeaseHeld as held:
-        error = ResumeUnderWay(f"{dag_id} {run_id}", Presser.described(held.holder))
+        error = ResumeUnderWay(f"{place} {run_id}", Presser.described(held.holder))
         raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from held
     except LedgerUnavailable as error:
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error

@@ -84,7 +84,7 @@ def _with_state(grid: RunGrid, dag_run: StageholdDagRun) -> RunGrid:
     state, active = dag_run.state, dag_run.state in ACTIVE_RUN_STATES
     refusal = grid.resume.refusal
     if active and refusal is None:
-        refusal = str(RunStillActive(f"{dag_run.dag_id} {dag_run.run_id}", state))
+        refusal = str(RunStillActive(f"{dag_run.place} {dag_run.run_id}", state))
     resume = grid.resume.model_copy(update={"refusal": refusal})
     changed = {"state": state, "active": active, "headline": _headline(dag_run, grid), "resume": resume}
     return grid.model_copy(update=changed)
@@ -93,7 +93,9 @@ def _with_state(grid: RunGrid, dag_run: StageholdDagRun) -> RunGrid:
 def unplanned(dag_run: StageholdDagRun, standing: Standing, looked: Looked = AS_RECORDED) -> RunGrid:
     """The grid that follows from the ledger's counts alone."""
     grid = RunGrid(
-        dag_id=dag_run.dag_id,
+        dag_id=dag_run.place.dag_id,
+        place=str(dag_run.place),
+        places={name: str(place) for name, place in dag_run.places.items()},
         run_id=dag_run.run_id,
         pipeline=dag_run.request.pipeline.name,
         interval=dag_run.request.interval,
@@ -128,7 +130,9 @@ def _grid(facts: RunFacts, shown: Sequence[tuple[StageRow, Sequence[PartitionCel
     dag_run, pipeline = facts.dag_run, facts.dag_run.request.pipeline
     stored = [row for row, _ in shown if row.stored]
     grid = RunGrid(
-        dag_id=dag_run.dag_id,
+        dag_id=dag_run.place.dag_id,
+        place=str(dag_run.place),
+        places={name: str(place) for name, place in dag_run.places.items()},
         run_id=dag_run.run_id,
         pipeline=pipeline.name,
         interval=dag_run.request.interval,
@@ -260,7 +264,7 @@ def clear_set(facts: ResumeFacts) -> tuple[TaskToClear, ...]:
     if facts.refusal and dag_run.state not in ACTIVE_RUN_STATES:
         raise facts.refusal
     return tasks_to_clear(
-        f"{dag_run.dag_id} {dag_run.run_id}", dag_run.state, regions=facts.regions, tasks=dag_run.tasks, plan=facts.plan
+        f"{dag_run.place} {dag_run.run_id}", dag_run.state, regions=facts.regions, tasks=dag_run.tasks, plan=facts.plan
     )
 
 

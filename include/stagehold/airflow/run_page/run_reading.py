@@ -11,6 +11,7 @@ from stagehold.airflow.answering.response_model import found_now
 from stagehold.airflow.run_page.run_facts import RESUMED, ResumeFacts, RunFacts
 from stagehold.airflow.run_page.run_responses import RestoredFrom, Snapshot
 from stagehold.airflow.runs.dag_runs import StageholdDagRun, read_dag_run
+from stagehold.airflow.runs.declared_dags import PlacedPipeline
 from stagehold.airflow.telling.untold import UNTOLD
 from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import RestoreUnderWay, UnknownName
@@ -42,9 +43,9 @@ class KnownRun:
     refusal: StageholdError | None
 
     @staticmethod
-    def read(dag_id: str, run_id: str, session: Session, ledger: Ledger, settings: Settings) -> KnownRun:
-        dag_run = read_dag_run(dag_id, run_id, session, settings, ledger)
-        request, restore, refusal = _shown_restore(dag_run, ledger, settings)
+    def read(dag: PlacedPipeline, run_id: str, session: Session, ledger: Ledger) -> KnownRun:
+        dag_run = read_dag_run(dag, run_id, session, ledger)
+        request, restore, refusal = _shown_restore(dag_run, ledger, dag.settings)
         return KnownRun(replace(dag_run, request=request), restore, refusal)
 
     @property

@@ -243,10 +243,13 @@ class RunGrid(ResponseModel):
     ``whole`` is about the partitions on record, whether or not they run again. The first answer about a run with very
     many partitions is not ``planned``: it has no stages, and says nothing about a resume. Neither does the answer about
     a run whose lake cannot be looked into, which ``looked`` says. ``untold`` are the newest reports about the run that
-    could not be sent, to a notifier or as lineage.
+    could not be sent, to a notifier or as lineage. ``place`` is the pipeline's place, and ``places`` are those of all
+    pipelines of the DAG.
     """
 
     dag_id: str
+    place: str
+    places: Mapping[str, str]
     run_id: str
     pipeline: str
     interval: str

@@ -23,7 +23,6 @@ from stagehold.airflow.answering.api_server import (
 from stagehold.airflow.answering.kept_pages import KeptPages
 from stagehold.airflow.answering.response_model import AS_RECORDED
 from stagehold.airflow.answering.rights import Right, has_right
-from stagehold.airflow.context.run_names import ledger_run_id
 from stagehold.airflow.run_page.resume_lease import Presser, resume_lease
 from stagehold.airflow.run_page.run_facts import ResumeFacts
 from stagehold.airflow.run_page.run_grid import (
@@ -45,8 +44,9 @@ from stagehold.airflow.run_page.run_responses import (
     RunGrid,
     RunHistory,
 )
+from stagehold.airflow.runs.asked_pipeline import PlacedDep
 from stagehold.airflow.runs.audit import deeds_of_people
-from stagehold.airflow.runs.dag_runs import dag_settings, pipeline_of
+from stagehold.airflow.runs.declared_dags import PlacedPipeline
 from stagehold.airflow.runs.task_clearing import TaskToClear
 from stagehold.errors.base import StageholdError
 from stagehold.errors.ledger_errors import LedgerUnavailable
@@ -84,20 +84,19 @@ class AgainRequest(ResumeRequest):
 
 
 @router.get("/grid", dependencies=[MAY_SEE_RUN], response_model=RunGrid)
-def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, request: Request) -> Response:
+def grid(dag: PlacedDep, run_id: str, session: SessionDep, user: GetUserDep, request: Request) -> Response:
     """What the page shows. If nobody can look into the lake, that is the ledger's figures alone, with the reason. A
     caller that has the answer already, by its ETag, gets 304, with the moment at which it was looked at.
     """
     with answering():
-        settings = dag_settings(dag_id, session)
-        ledger = server_ledger(settings)
-        known = KnownRun.read(dag_id, run_id, session, ledger, settings)
+        ledger = server_ledger(dag.settings)
+        known = KnownRun.read(dag, run_id, session, ledger)
         shown = seen_by(
-            _shown(known, ledger, settings),
+            _shown(known, ledger, dag.settings),
             known.dag_run,
-            may_resume=may_resume(dag_id, user),
-            may_waive=has_right(Right.WAIVE, user, settings),
-            may_stop=may_stop(dag_id, user),
+            may_resume=may_resume(dag.place, user),
+            may_waive=has_right(Right.WAIVE, user, dag.settings),
+            may_stop=may_stop(dag.place, user),
         )
     timeless = shown.model_copy(update={"looked": shown.looked.model_copy(update={"at": None})})
     answer = answer_unless_known(shown, request, same_as=timeless)
@@ -107,15 +106,15 @@ def grid(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep, reques
 
 
 @router.get("/plan", dependencies=[MAY_SEE_RUN])
-def plan(dag_id: str, run_id: str, session: SessionDep, user: GetUserDep) -> ResumePreview:
+def plan(dag: PlacedDep, run_id: str, session: SessionDep, user: GetUserDep) -> ResumePreview:
     """What Resume would do, planned anew."""
-    preview = resume_preview(_facts(dag_id, run_id, session))
-    return preview if may_resume(dag_id, user) else refused_to_readers(preview)
+    preview = resume_preview(_facts(dag, run_id, session))
+    return preview if may_resume(dag.place, user) else refused_to_readers(preview)
 
 
 @router.get("/stages/{stage}/cells", dependencies=[MAY_SEE_RUN])
 def cells(
-    dag_id: str,
+    dag: PlacedDep,
     run_id: str,
     stage: str,
     first: Annotated[int, Query(ge=0)],
@@ -127,9 +126,8 @@ def cells(
         allowed = f"a range of at most {MOST_CELLS:,} partitions, the first one first"
         raise HTTPException(status.HTTP_422_UNPROCESSABLE_CONTENT, f"first={first}&last={last}: ask for {allowed}.")
     with answering():
-        settings = dag_settings(dag_id, session)
-        ledger = server_ledger(settings)
-        page = _page(KnownRun.read(dag_id, run_id, session, ledger, settings), ledger, settings)
+        ledger = server_ledger(dag.settings)
+        page = _page(KnownRun.read(dag, run_id, session, ledger), ledger, dag.settings)
     if page is None:
         raise HTTPException(status.HTTP_409_CONFLICT, "The run is being looked at. Ask again in some seconds.")
     _, cells_of = page
@@ -140,19 +138,19 @@ def cells(
 
 
 @router.get("/timeline", dependencies=[MAY_SEE_RUN])
-def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
+def timeline(dag: PlacedDep, run_id: str, session: SessionDep) -> RunHistory:
     """What happened to the run, who did what to it in Airflow, and what people waived in its interval. The part that
     the ledger has forgotten comes from the lake.
     """
-    deeds = deeds_of_people(dag_id, run_id, session)
+    deeds = deeds_of_people(dag.place.dag_id, run_id, session)
     with answering():
-        settings = dag_settings(dag_id, session)
-        ledger, own = server_ledger(settings), ledger_run_id(dag_id, run_id)
+        settings, own = dag.settings, dag.place.run(run_id)
+        ledger = server_ledger(settings)
         try:
             report = report_of(own, ledger, settings.lake_uri)
         except UnknownName:
             return run_history(None, deeds)
-        pipeline = pipeline_of(dag_id, session, settings)
+        pipeline = dag.pipeline
         words = waiver_lines(pipeline, all_waivers(pipeline.name, report.run.interval, ledger, settings))
         archived = len(report.history) > len(ledger.transitions.of_run(own))
         return run_history(report, deeds, words=words, archived=archived)
@@ -160,48 +158,48 @@ def timeline(dag_id: str, run_id: str, session: SessionDep) -> RunHistory:
 
 @router.post("/resume", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
 async def resume(
-    dag_id: str, run_id: str, wanted: ResumeRequest, session: SessionDep, user: GetUserDep, request: Request
+    dag: PlacedDep, run_id: str, wanted: ResumeRequest, session: SessionDep, user: GetUserDep, request: Request
 ) -> ResumeAnswer:
     """Clear the least that brings the run to its end, in the same run, with the caller's own rights.
 
     Of several callers at once one has the run's resume lease. Airflow's record of the run is read under it, so whoever
     has it next finds the run under way. What somebody clears meanwhile in another way is not seen.
     """
-    return await _resume((), wanted, dag_id, run_id, session, user.get_name(), request)
+    return await _resume((), wanted, dag, run_id, session, user.get_name(), request)
 
 
 @router.post("/again", dependencies=[MAY_RESUME, SAME_ORIGIN_JSON])
 async def again(
-    dag_id: str, run_id: str, wanted: AgainRequest, session: SessionDep, user: GetUserDep, request: Request
+    dag: PlacedDep, run_id: str, wanted: AgainRequest, session: SessionDep, user: GetUserDep, request: Request
 ) -> ResumeAnswer:
     """Resume the run, and have it compute stages once more even if nothing changed: once, however often its tasks are
     tried or cleared after that.
     """
-    return await _resume(wanted.stages, wanted, dag_id, run_id, session, user.get_name(), request)
+    return await _resume(wanted.stages, wanted, dag, run_id, session, user.get_name(), request)
 
 
 async def _resume(
     stages: Sequence[str],
     wanted: ResumeRequest,
-    dag_id: str,
+    dag: PlacedPipeline,
     run_id: str,
     session: Session,
     user: str,
     request: Request,
 ) -> ResumeAnswer:
     if wanted.dry_run:
-        facts = await run_in_threadpool(_facts, dag_id, run_id, session, stages)
+        facts = await run_in_threadpool(_facts, dag, run_id, session, stages)
         return _answer(wanted, _chosen(facts), resume_preview(facts))
     presser = Presser.now(user)
     with answering():
-        ledger = server_ledger(await run_in_threadpool(dag_settings, dag_id, session))
-    lease = await run_in_threadpool(resume_lease, ledger, dag_id, run_id, presser)
+        ledger = server_ledger(dag.settings)
+    lease = await run_in_threadpool(resume_lease, ledger, dag.place, run_id, presser)
     try:
-        facts = await run_in_threadpool(_facts, dag_id, run_id, session, stages)
+        facts = await run_in_threadpool(_facts, dag, run_id, session, stages)
         chosen, preview = _chosen(facts), resume_preview(facts)
         if stages and facts.dag_run.request.restore:
             await run_in_threadpool(ledger.restores.ask, facts.dag_run.request.restore)
-        await run_in_threadpool(ledger.runs.lift_suspension, ledger_run_id(dag_id, run_id))
+        await run_in_threadpool(ledger.runs.lift_suspension, dag.place.run(run_id))
         await _clear(facts, chosen, _note(chosen, preview), request)
         await run_in_threadpool(presser.put_on_record, facts.dag_run.request.run_id, _note(chosen, preview), ledger)
         return _answer(wanted, chosen, preview)
@@ -214,23 +212,22 @@ def _answer(wanted: ResumeRequest, chosen: tuple[TaskToClear, ...], preview: Res
     return ResumeAnswer(dry_run=wanted.dry_run, cleared=chosen, **counts)
 
 
-def _facts(dag_id: str, run_id: str, session: Session, again: Sequence[str] = ()) -> ResumeFacts:
+def _facts(dag: PlacedPipeline, run_id: str, session: Session, again: Sequence[str] = ()) -> ResumeFacts:
     """The facts, read anew: a change is decided by the present state.
 
     :param again: stages that are to be computed once more.
     """
     with answering():
-        settings = dag_settings(dag_id, session)
-        ledger = server_ledger(settings)
-        known = KnownRun.read(dag_id, run_id, session, ledger, settings)
-        return read_resume_facts(known.again(again) if again else known, ledger, settings)
+        ledger = server_ledger(dag.settings)
+        known = KnownRun.read(dag, run_id, session, ledger)
+        return read_resume_facts(known.again(again) if again else known, ledger, dag.settings)
 
 
 def _page(known: KnownRun, ledger: Ledger, settings: Settings) -> RunPage | None:
     request = known.request
     return _PAGES.page(
         request.run_id,
-        (request, ledger.revision, known.dag_run.state),
+        (request, ledger.revision, known.dag_run.state, known.dag_run.places),
         lambda: run_page(read_facts(known, ledger, settings)),
         lambda: _is_large(known, ledger),
     )
@@ -286,7 +283,7 @@ async def _clear(facts: ResumeFacts, chosen: tuple[TaskToClear, ...], note: str,
         "task_ids": list(dict.fromkeys(task.address for task in chosen)),
         "note": note,
     }
-    answer = await call_airflow("POST", f"/api/v2/dags/{facts.dag_run.dag_id}/clearTaskInstances", body, request)
+    answer = await call_airflow("POST", f"/api/v2/dags/{facts.dag_run.place.dag_id}/clearTaskInstances", body, request)
     refuse_as_airflow(answer, "clear the tasks")
 
 

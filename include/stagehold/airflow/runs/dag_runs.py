@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow.models.dag import DagTag
@@ -12,27 +12,16 @@ from airflow.models.dagrun import DagRun
 from airflow.models.serialized_dag import SerializedDagModel
 from sqlalchemy import func, select, tuple_
 
+from stagehold.airflow.context.dag_places import DagPlace
 from stagehold.airflow.context.restore_requests import INTERVAL, AskedRestore, known_restore, order_asked
-from stagehold.airflow.context.run_names import ledger_run_id
-from stagehold.airflow.dag.region_operator import (
-    TAG,
-    RegionOperator,
-    pipeline_named,
-    pipeline_params,
-    project_named,
-    run_interval,
-    shares_named,
-)
+from stagehold.airflow.dag.region_operator import TAG, pipeline_params, run_interval
+from stagehold.airflow.runs.declared_dags import DeclaredDag, DeclaredRegion, PlacedPipeline
 from stagehold.airflow.runs.task_clearing import UNMAPPED, DagTask
-from stagehold.errors.request_errors import ForeignDag, UnknownName
+from stagehold.errors.request_errors import ForeignDag, SeveralPipelines, UnknownName
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.kept import Shelf
-from stagehold.model.partition_set import Share
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.restoring import asked_again
-from stagehold.settings import Settings, load_settings
-from stagehold.spec.loading.loader import find_pipeline
-from stagehold.spec.pipeline import Pipeline
 
 NEWEST_RUNS = 3  # runs that an error names if the run that was asked for does not exist
 
@@ -45,112 +34,88 @@ if TYPE_CHECKING:
 class StageholdDagRun:
     """An Airflow run of a DAG that has region tasks, and the run that it is for Stagehold.
 
-    ``reference`` is what its user wrote for the checkpoint or savepoint that it begins with.
+    ``reference`` is what its user wrote for the checkpoint or savepoint that it begins with. ``places`` are those of
+    all pipelines of its DAG.
     """
 
-    dag_id: str
+    place: DagPlace
     run_id: str
     state: str
     tasks: tuple[DagTask, ...]
     request: RunRequest
     reference: str | None = None
+    places: Mapping[str, DagPlace] = field(default_factory=dict)
 
 
-def read_dag_run(dag_id: str, run_id: str, session: Session, settings: Settings, ledger: Ledger) -> StageholdDagRun:
-    """Find the run, its region tasks and what it was asked to do.
+def read_dag_run(dag: PlacedPipeline, run_id: str, session: Session, ledger: Ledger) -> StageholdDagRun:
+    """Find the run, the pipeline's region tasks and what it was asked to do.
 
     The regions are those of the newest DAG: a run that is cleared executes that one, too.
 
     :raises UnknownName: there is no such run, or its pipeline has no file any more.
-    :raises ForeignDag: the DAG has no region tasks.
     """
-    dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
+    place = dag.place
+    dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == place.dag_id, DagRun.run_id == run_id))
     if dag_run is None:
-        raise UnknownName("run", f"{dag_id}/{run_id}", _newest_runs(dag_id, session))
-    dag = declared_dag(dag_id, session)
+        raise UnknownName("run", place.run(run_id), _newest_runs(place, session))
     given: Mapping[str, Any] = {**dag.params, **(dag_run.conf or {})}
-    asked = AskedRestore.of(given)
+    asked = AskedRestore.of(given, dag.name)
     instances = dag_run.get_task_instances(session=session)
-    pipeline = find_pipeline(dag.pipeline, settings)
+    pipeline, own = dag.pipeline, place.run(dag_run.run_id)
     interval = run_interval(dag_run, given.get(INTERVAL), pipeline.schedule)
     order = order_asked(asked, pipeline.name, interval, ledger) if asked else None
-    began = known_restore(dag_run, asked, ledger, order) if asked else None
+    began = known_restore(place, dag_run, asked, ledger, order) if asked else None
     return StageholdDagRun(
-        dag_id=dag_id,
+        place=place,
         run_id=run_id,
         state=str(dag_run.state),
         tasks=tuple(one for task_id in dag.tasks for one in _tasks(task_id, dag.regions.get(task_id), instances)),
         request=RunRequest(
             pipeline=pipeline,
-            run_id=ledger_run_id(dag_run.dag_id, dag_run.run_id),
+            run_id=own,
             interval=interval,
             params=pipeline_params(pipeline, given),
-            restore=asked_again(ledger_run_id(dag_run.dag_id, dag_run.run_id), began, ledger),
+            restore=asked_again(own, began, ledger),
         ),
         reference=asked.reference if asked else None,
+        places=dag.places,
     )
 
 
-def _newest_runs(dag_id: str, session: Session) -> Sequence[str]:
-    of_dag = select(DagRun.run_id).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc())
-    return [f"{dag_id}/{run_id}" for run_id in session.scalars(of_dag.limit(NEWEST_RUNS))]
+def _newest_runs(place: DagPlace, session: Session) -> Sequence[str]:
+    of_dag = select(DagRun.run_id).where(DagRun.dag_id == place.dag_id)
+    newest = of_dag.order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(NEWEST_RUNS)
+    return [place.run(run_id) for run_id in session.scalars(newest)]
 
 
-def pipeline_of(dag_id: str, session: Session, settings: Settings) -> Pipeline:
-    """The pipeline that a DAG runs.
-
-    :raises UnknownName: the pipeline has no file any more.
-    :raises ForeignDag: the DAG has no region tasks.
-    """
-    return find_pipeline(declared_dag(dag_id, session).pipeline, settings)
-
-
-def dag_settings(dag_id: str, session: Session) -> Settings:
-    """The settings of a DAG's project.
-
-    :raises ForeignDag: the DAG has no region tasks.
-    """
-    return load_settings(project=declared_dag(dag_id, session).project)
-
-
-def known_settings(dag_ids: Collection[str], session: Session) -> Collection[Settings]:
-    """The settings of each project that one of these DAGs belongs to, and of Airflow's processes themselves."""
+def placed_pipelines(dag_ids: Collection[str], session: Session) -> Sequence[PlacedPipeline]:
+    """The pipelines of those of these DAGs that are ours, by the names of the DAGs."""
     ours = session.scalars(select(DagTag.dag_id).where(DagTag.name == TAG)).all()
     declared = _declared_dags({*ours} & {*dag_ids}, session)
-    # The DAG that cleans up has the tag as well.
-    projects = dict.fromkeys(one.project for _, one in sorted(declared.items()) if one.regions)
-    return tuple(dict.fromkeys([load_settings(), *(load_settings(project=one) for one in projects)]))
-
-
-@dataclass(frozen=True)
-class DeclaredDag:
-    """The facts of a serialized DAG: its tasks, the defaults of its form, and its regions, by ids of their tasks."""
-
-    tasks: tuple[str, ...]
-    params: Mapping[str, Any]
-    regions: Mapping[str, DeclaredRegion]
-
-    @property
-    def pipeline(self) -> str:
-        return next(iter(self.regions.values())).pipeline
-
-    @property
-    def project(self) -> str:
-        return next(iter(self.regions.values())).project
+    return [one for _, dag in sorted(declared.items()) for one in dag.pipelines]
 
 
 _DECLARED = Shelf[DeclaredDag]("DAGs")
 
 
-def declared_dag(dag_id: str, session: Session) -> DeclaredDag:
-    """The newest DAG of that name.
+def placed_pipeline(asked: DagPlace, session: Session, *, to_change: bool = False) -> PlacedPipeline:
+    """The pipeline of the newest DAG of that name. If the DAG has several and none is named, it is the first.
 
+    :param to_change: something of it, so that it has to be named.
     :raises ForeignDag: the DAG has no region tasks.
+    :raises UnknownName: it has none of that pipeline.
+    :raises SeveralPipelines: none is named.
     """
-    found = _declared_dags([dag_id], session).get(dag_id)
+    found = _declared_dags([asked.dag_id], session).get(asked.dag_id)
     if found is None or not found.regions:
-        raise ForeignDag(dag_id)
-    return found
+        raise ForeignDag(asked.dag_id)
+    if to_change and asked.pipeline is None and len(found.places) > 1:
+        raise SeveralPipelines(asked.dag_id, [str(place) for place in found.places.values()])
+    known = {one.name: one for one in found.pipelines}
+    name = asked.pipeline or next(iter(known))
+    if name not in known:
+        raise UnknownName(f"pipeline in the DAG {asked.dag_id}", name, tuple(known))
+    return known[name]
 
 
 def _declared_dags(dag_ids: Collection[str], session: Session) -> Mapping[str, DeclaredDag]:
@@ -159,7 +124,7 @@ def _declared_dags(dag_ids: Collection[str], session: Session) -> Mapping[str, D
     found = {dag_id: _DECLARED.get((dag_id, newest[dag_id])) for dag_id in newest}
     unread = [dag_id for dag_id, kept in found.items() if kept is None]
     for row in SerializedDagModel.get_latest_serialized_dags(dag_ids=unread, session=session) if unread else ():
-        declared = _declared(row)
+        declared = DeclaredDag.of(row.dag)
         _DECLARED.put((row.dag_id, row.dag_hash), declared)
         found[row.dag_id] = declared
     return {dag_id: one for dag_id, one in found.items() if one is not None}
@@ -173,33 +138,6 @@ def _newest_hashes(dag_ids: Collection[str], session: Session) -> Mapping[str, s
     hashes = hashes.join(DagVersion, SerializedDagModel.dag_version_id == DagVersion.id)
     newest = hashes.where(tuple_(DagVersion.dag_id, DagVersion.version_number).in_(numbers))
     return {dag_id: found for dag_id, found in session.execute(newest)}
-
-
-def _declared(row: SerializedDagModel) -> DeclaredDag:
-    dag = row.dag
-    regions = {one.task_id: declared_region(one) for one in dag.tasks if one.task_type == RegionOperator.__name__}
-    return DeclaredDag(tuple(one.task_id for one in dag.tasks), dag.params.dump(), regions)
-
-
-@dataclass(frozen=True)
-class DeclaredRegion:
-    """The facts that the serialized DAG has of a region's task; for a mapped task its ``shares``, too, in the order of
-    the map indexes.
-    """
-
-    pipeline: str
-    region: str
-    project: str
-    shares: tuple[Share | None, ...] = ()
-
-
-def declared_region(task: Any) -> DeclaredRegion:
-    """The region of a task. Airflow stores the operator's fields with the serialized DAG; for a mapped task, its
-    arguments.
-    """
-    region = task.partial_kwargs["region"] if task.is_mapped else task.region_name
-    shares = tuple(map(Share.parse, shares_named(task)))
-    return DeclaredRegion(pipeline_named(task), region, project_named(task), shares)
 
 
 def _tasks(task_id: str, declared: DeclaredRegion | None, instances: Sequence[TaskInstance]) -> Iterator[DagTask]:

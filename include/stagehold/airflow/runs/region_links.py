@@ -9,9 +9,10 @@ from airflow.sdk import BaseOperatorLink
 from sqlalchemy import select
 
 from stagehold.airflow.answering.api_server import server_ledger
-from stagehold.airflow.context.run_names import ledger_run_id, run_tab
-from stagehold.airflow.dag.region_operator import RegionOperator, project_named
-from stagehold.airflow.runs.dag_runs import declared_region
+from stagehold.airflow.context.dag_places import DagPlace, pipeline_named, places_in, project_named
+from stagehold.airflow.context.run_names import run_tab
+from stagehold.airflow.dag.region_operator import RegionOperator
+from stagehold.airflow.runs.declared_dags import declared_region
 from stagehold.model.records import Attempt
 from stagehold.plan.split.regions import stage_regions
 from stagehold.settings import load_settings
@@ -32,8 +33,8 @@ class StageholdLink(_RegionLink):
 
     name = "Stagehold"
 
-    def get_link(self, operator: Any, *, ti_key: TaskInstanceKey) -> str:  # noqa: ARG002
-        return run_tab(ti_key.dag_id, ti_key.run_id)
+    def get_link(self, operator: Any, *, ti_key: TaskInstanceKey) -> str:
+        return run_tab(_place(operator, ti_key), ti_key.run_id)
 
 
 class SparkLink(_RegionLink):
@@ -70,11 +71,15 @@ class TableLink(_RegionLink):
 REGION_LINKS: tuple[BaseOperatorLink, ...] = (StageholdLink(), SparkLink(), TableLink())
 
 
+def _place(operator: Any, ti_key: TaskInstanceKey) -> DagPlace:
+    return places_in(operator.dag).get(pipeline_named(operator), DagPlace(ti_key.dag_id))
+
+
 def _attempts(operator: Any, ti_key: TaskInstanceKey) -> list[Attempt]:
     """The attempts of the task, or of one instance of a mapped task."""
     declared = declared_region(operator)
     share = declared.shares[ti_key.map_index] if declared.shares else None
-    run_id = ledger_run_id(ti_key.dag_id, ti_key.run_id)
+    run_id = _place(operator, ti_key).run(ti_key.run_id)
     return [
         one
         for one in server_ledger(load_settings(project=declared.project)).attempts.of_run(run_id)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stagehold.airflow.context.run_names import ledger_run_id, run_tab
+from stagehold.airflow.context.dag_places import DagPlace
+from stagehold.airflow.context.run_names import run_tab
 from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import UnknownName
 from stagehold.settings import load_settings
@@ -33,7 +34,7 @@ class RunFailed:
     def __call__(self, context: Context) -> None:
         from stagehold.airflow.telling.notifying import notify
 
-        news = self._news(context["dag"].dag_id, context["run_id"])
+        news = self._news(DagPlace(context["dag"].dag_id), context["run_id"])
         failed = notify(self.pipeline, news, context)
         if failed:
             self._note(news.run_id, failed)
@@ -48,13 +49,13 @@ class RunFailed:
         except StageholdError:
             log.exception("it is not on record who was not told of %s", run_id)
 
-    def _news(self, dag_id: str, airflow_run_id: str) -> RunNews:
+    def _news(self, place: DagPlace, airflow_run_id: str) -> RunNews:
         """News of the failure. If the ledger is away, or does not know the run, it says only that the run failed."""
         from stagehold.airflow.telling.news import UNKNOWN, RunNews, first_line, news_of_run
         from stagehold.chronicle.chronicle import open_ledger
 
-        settings, link = load_settings(project=self.project), run_tab(dag_id, airflow_run_id)
-        run_id = ledger_run_id(dag_id, airflow_run_id)
+        settings, link = load_settings(project=self.project), run_tab(place, airflow_run_id)
+        run_id = place.run(airflow_run_id)
         try:
             with open_ledger(settings) as ledger:
                 return news_of_run(Hook.ON_FAILURE, ledger.runs.get(run_id), self.pipeline, ledger, settings, link)

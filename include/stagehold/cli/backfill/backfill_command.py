@@ -14,7 +14,7 @@ import typer
 
 from stagehold.cli.backfill.backfill_execution import run_in_airflow
 from stagehold.cli.common.output import ShownTable, moment, print_document, print_table
-from stagehold.cli.common.request import AsJson, Keep, PipelineName, Reason, RestoreFrom, keep_asked
+from stagehold.cli.common.request import AsJson, Keep, Reason, RestoreFrom, keep_asked
 from stagehold.errors import BackfillChanged, BackfillRefused, InvalidArgument
 from stagehold.model.backfill import BackfillChoice, Only
 from stagehold.settings import Settings, load_settings
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from stagehold.settings import Settings
     from stagehold.spec.pipeline import Pipeline
 
+PlaceName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PIPELINE",
+        help="Name of the pipeline, as its YAML file declares it; DAG~PIPELINE for one that is a group of tasks in a "
+        "DAG of your own.",
+    ),
+]
 First = Annotated[
     str | None, typer.Option("--from", help="The first interval: a date, or a moment. A date is all of its intervals.")
 ]
@@ -72,7 +80,7 @@ Begun = Annotated[bool, typer.Option("--list", help="Only show which backfills w
 
 
 def backfill(
-    pipeline: PipelineName,
+    pipeline: PlaceName,
     first: First = None,
     last: Last = None,
     stages: Stages = None,
@@ -92,7 +100,10 @@ def backfill(
 ) -> None:
     """Run a range of intervals: only the cells of dates and stages that need it, which are shown first."""
     settings = load_settings()
-    declared = _declared(pipeline, settings)
+    from stagehold.airflow.context.dag_places import DagPlace
+
+    place = DagPlace.parse(pipeline)
+    declared = _declared(place.pipeline or place.dag_id, settings)
     if begun:
         return show_backfills(declared.name, settings, as_json=as_json)
     if resume is not None:
@@ -118,7 +129,7 @@ def backfill(
         _keep(plan, wishes, declared, settings)
     if here:
         return _run_here(choice, agreed, declared, settings, parallel, as_json=as_json)
-    return run_in_airflow(plan, agreed, max_active, declared, settings, as_json=as_json)
+    return run_in_airflow(plan, agreed, max_active, declared, pipeline, settings, as_json=as_json)
 
 
 def _declared(pipeline: str, settings: Settings) -> Pipeline:

@@ -16,6 +16,7 @@ from stagehold.cli.running.run import CANCELLED, attempts_at_a_time
 from stagehold.model.keys.interval_key import moment_of
 
 if TYPE_CHECKING:
+    from stagehold.airflow.context.dag_places import DagPlace
     from stagehold.local.airflow_client import AirflowClient, DagRun
     from stagehold.plan.backfill.backfill_plan import BackfillPlan
     from stagehold.run.backfill.backfill_runs import IntervalOutcome
@@ -46,20 +47,32 @@ class EndedDate:
 
 
 def run_in_airflow(
-    plan: BackfillPlan, token: str, max_active: int, pipeline: Pipeline, settings: Settings, *, as_json: bool
+    plan: BackfillPlan,
+    token: str,
+    max_active: int,
+    pipeline: Pipeline,
+    place: str,
+    settings: Settings,
+    *,
+    as_json: bool,
 ) -> None:
-    """Ctrl-C stops looking, and not the backfill."""
+    """Ctrl-C stops looking, and not the backfill.
+
+    :param place: of the pipeline in Airflow.
+    """
+    from stagehold.airflow.context.dag_places import DagPlace
     from stagehold.local.airflow_access import airflow_client
 
     with airflow_client(settings) as airflow:
-        answer = airflow.backfill(pipeline.name, _wanted(plan, token, max_active))
+        answer = airflow.backfill(place, _wanted(plan, token, max_active))
         count = len(answer["intervals"])
         print_progress(f"backfill {answer['backfill_id']} of {pipeline.name}: {count} intervals in Airflow")
         if answer["along"]:
             print_progress(answer["along"])
         ended: list[EndedDate] = []
         try:
-            for date in _watched(plan, answer["intervals"], pipeline, airflow, settings):
+            where = DagPlace.parse(answer["place"])
+            for date in _watched(plan, answer["intervals"], pipeline, where, airflow, settings):
                 ended.append(date)
                 print_progress(f"{date.interval}: {date.state} ({len(ended)} of {count})")
         except KeyboardInterrupt:
@@ -80,7 +93,12 @@ def _wanted(plan: BackfillPlan, token: str, max_active: int) -> Mapping[str, obj
 
 
 def _watched(
-    plan: BackfillPlan, intervals: list[str], pipeline: Pipeline, airflow: AirflowClient, settings: Settings
+    plan: BackfillPlan,
+    intervals: list[str],
+    pipeline: Pipeline,
+    place: DagPlace,
+    airflow: AirflowClient,
+    settings: Settings,
 ) -> Iterator[EndedDate]:
     """Yields each date as soon as it is known to have ended."""
     waiting = {moment: interval for interval in intervals if (moment := moment_of(interval, pipeline.schedule))}
@@ -88,11 +106,12 @@ def _watched(
     reused = {interval_plan.interval: interval_plan.reuses for interval_plan in plan.intervals}
     began = datetime.now(first.tzinfo)
     while waiting:
-        runs = airflow.dates(pipeline.name, first, last)
+        runs = airflow.dates(place.dag_id, first, last)
         for moment, run in _ended(runs, waiting):
             interval = waiting.pop(moment)
-            computed = _computed(run, began, settings)
-            yield EndedDate(interval, f"{run.dag_id}/{run.run_id}", run.state, computed, reused[interval])
+            run_id = place.run(run.run_id)
+            computed = _computed(run_id, began, settings)
+            yield EndedDate(interval, run_id, run.state, computed, reused[interval])
         if waiting:
             time.sleep(POLL_SECONDS)
 
@@ -101,12 +120,12 @@ def _ended(runs: Mapping[datetime, DagRun], waiting: Mapping[datetime, str]) -> 
     return [(moment, runs[moment]) for moment in sorted(waiting) if moment in runs and runs[moment].ended]
 
 
-def _computed(run: DagRun, since: datetime, settings: Settings) -> int:
+def _computed(run_id: str, since: datetime, settings: Settings) -> int:
     """Partitions that the run has recorded since then."""
     from stagehold.chronicle.chronicle import open_ledger
 
     with open_ledger(settings) as ledger:
-        records = ledger.partitions.of_run(f"{run.dag_id}/{run.run_id}")
+        records = ledger.partitions.of_run(run_id)
     return len({(record.cell, record.partition) for record in records if record.recorded_at >= since})
 
 

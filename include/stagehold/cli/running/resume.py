@@ -117,15 +117,16 @@ def request_again(run: Run, again: Sequence[str], settings: Settings) -> RunRequ
 
 def _through_airflow(run: Run, again: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     """Ask the plugin of the local Airflow, which clears the least that is needed, as the button on the page does."""
+    from stagehold.airflow.context.dag_places import DagPlace
     from stagehold.local.airflow_access import airflow_client
     from stagehold.plan.resume.decisions import also_computed
 
-    dag_id, _, airflow_run_id = run.run_id.partition("/")
+    place, airflow_run_id = DagPlace.of_run(run.run_id)
     with airflow_client(settings) as airflow:
         if again:
-            answer = airflow.again(dag_id, airflow_run_id, again, dry_run=dry_run)
+            answer = airflow.again(str(place), airflow_run_id, again, dry_run=dry_run)
         else:
-            answer = airflow.resume(dag_id, airflow_run_id, dry_run=dry_run)
+            answer = airflow.resume(str(place), airflow_run_id, dry_run=dry_run)
     if as_json:
         print_document({"run_id": run.run_id, **answer})
         return

@@ -54,11 +54,12 @@ def cancel(run_id: RunId, no_wait: NoWait = False, as_json: AsJson = False) -> N
 
 
 def _fail_in_airflow(run_id: str, settings: Settings) -> None:
+    from stagehold.airflow.context.dag_places import DagPlace
     from stagehold.local.airflow_access import airflow_client
 
-    dag_id, _, airflow_run_id = run_id.partition("/")
+    place, airflow_run_id = DagPlace.of_run(run_id)
     with airflow_client(settings) as airflow:
-        airflow.fail_run(dag_id, airflow_run_id)
+        airflow.fail_run(place.dag_id, airflow_run_id)
 
 
 def _ended(run_id: str, ledger: Ledger, what_happens: str, *, no_wait: bool) -> Run:

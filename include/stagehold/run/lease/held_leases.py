@@ -73,10 +73,15 @@ def hosts_left_out(ledger: Ledger) -> tuple[LeftOutHost, ...]:
     return left_out_hosts(ledger.attempts.ended_since(now - WITHIN), now)
 
 
-def held_leases(ledger: Ledger, pipeline: str | None = None, run_id: str | None = None) -> tuple[HeldLease, ...]:
-    """Leases of a pipeline, or of one run of it, or all leases; regions first, by name."""
+def held_leases(
+    ledger: Ledger, pipeline: str | None = None, run_id: str | None = None, place: str = ""
+) -> tuple[HeldLease, ...]:
+    """Leases of a pipeline, or of one run of it, or all leases; regions first, by name.
+
+    :param place: of the pipeline in Airflow, if it is not in a DAG of its own.
+    """
     going = ledger.attempts.going(pipeline) if run_id is None else _going_of(run_id, ledger)
-    beginnings = ("",) if pipeline is None else (f"{pipeline}/", f"{RESUME_OF}{pipeline}/")
+    beginnings = ("",) if pipeline is None else (f"{pipeline}/", f"{RESUME_OF}{place or pipeline}/")
     alive = ledger.leases.alive_among((), beginnings, MOST_LEASES)
     ended = ledger.leases.named({lease_of(attempt) for attempt in going} - {lease.name for lease in alive})
     found = _described([*alive, *ended], going, ledger.leases.now())

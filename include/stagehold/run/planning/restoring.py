@@ -123,7 +123,7 @@ def remark_on(request: RunRequest, ledger: Ledger) -> str | None:
 def stage_restored_from(restore: Restore | None, pipeline: str, ledger: Ledger) -> str | None:
     """The stage that a user wants to restore from, in a request of the run alone or in one for its backfill."""
     order = restore.work_order if restore else None
-    if order is not None and order.backfill is not None:
+    if order is not None and order.backfill is not None and not order.is_empty:
         return ledger.backfills.get(pipeline, order.backfill).choice.restore_from_stage
     return restore.stage if restore else None
 

@@ -35,6 +35,7 @@ NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter firs
 RESERVED = ("ctx", "source")  # parameters that every stage function may have
 # What the trigger and backfill forms ask besides the pipeline's own parameters.
 OF_THE_FORMS = ("restore_from_stage", "restore", "allow_non_restored_state", "interval")
+OF_SHARED_FORMS = ("restore_pipeline",)  # those of DAGs with several pipelines
 OF_THE_LAKE = ("stages", "checkpoints", "ledger", "savepoints")  # its own folders, which nobody publishes into
 TABLE = re.compile(r"([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*")
 STORED_ONLY = {"columns", "committer", "file_bytes"}  # options of an output
@@ -82,7 +83,7 @@ def _check_pipeline(draft: Draft) -> Iterator[Problem]:
         yield Problem(("stages",), show(draft.data.get("stages")), "one stage or more")
     yield from check_schedule(form.schedule, draft.project)
     yield from _check_secrets(draft)
-    for name in OF_THE_FORMS:
+    for name in (*OF_THE_FORMS, *OF_SHARED_FORMS):
         if name in form.params:
             yield Problem(("params", name), show(name), "another name: Airflow's forms have a field that is called so")
 

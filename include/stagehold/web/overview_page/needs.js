@@ -3,7 +3,7 @@
 
 import { refreshAirflow } from "../airflow_cache.js";
 import { fetchResumePreview, resume, startRun } from "../api.js";
-import { plural } from "../formats.js";
+import { plural, runOf } from "../formats.js";
 import { textOf } from "../texts.js";
 import { html, Muted, RunLink, SmallButton } from "../ui.js";
 import { lookPage, needText, stepText } from "./overview_texts.js";
@@ -16,13 +16,13 @@ const MOST = 3;
 /** @typedef {{ row: Api.PipelineRow, mark: Api.IntervalMark, onStarted: () => void }} OfNeed */
 
 // More than what failed is cleared on the run's page alone, which says before what that is.
-/** @param {Omit<OfNeed, "onStarted">} props */
-async function resumed({ row, mark }) {
-  const run = mark.run_id.slice(mark.run_id.indexOf("/") + 1);
-  const { again, refusal } = await fetchResumePreview(row.name, run);
+/** @param {Api.IntervalMark} mark */
+async function resumed(mark) {
+  const { place, run } = runOf(mark.run_id);
+  const { again, refusal } = await fetchResumePreview(place, run);
   if (refusal) return refusal;
   if (again > 0) return textOf("step.again", { partitions: plural(again, "partition") });
-  await resume(row.name, run);
+  await resume(place, run);
   return null;
 }
 
@@ -35,8 +35,8 @@ function Step({ row, mark, onStarted }) {
   const press = async () => {
     setBusy(true);
     try {
-      const kept = mark.step === "run" ? await startRun(row.name, { interval: mark.interval }) : null;
-      const problem = kept ? null : await resumed({ row, mark });
+      const kept = mark.step === "run" ? await startRun(row.place, { interval: mark.interval }) : null;
+      const problem = kept ? null : await resumed(mark);
       setTold(problem ?? (kept ? textOf("step.started") : textOf("step.goes_on")));
       if (problem === null) {
         refreshAirflow();

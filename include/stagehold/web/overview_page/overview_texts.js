@@ -1,7 +1,7 @@
 // @ts-check
 // How the overview says things: marks, colours and short texts. No markup here.
 
-import { plural, runPage, timeToGo } from "../formats.js";
+import { pageOf, plural, runPage, timeToGo } from "../formats.js";
 import { textOf, withTexts } from "../texts.js";
 
 /** @typedef {{ mark: string, palette: string, solid: boolean, text: string }} Look */
@@ -98,13 +98,10 @@ export function staleText({ first, looked_at, problem, stale, unplanned }) {
   return first ? `↻ ${of}: ${first.interval}, ${first.stage}: ${first.reason}${unknown}` : `${of}${unknown}`;
 }
 
-/** @param {string} path */
-const href = (path) => new URL(`../../../dags/${path}`, import.meta.url).href;
-
 // The tab of a pipeline's DAG, and the DAG itself for who may not see its runs.
 /** @param {Api.PipelineRow} row */
-export const pipelinePage = ({ name, standing }) =>
-  href(standing === "hidden" ? encodeURIComponent(name) : `${encodeURIComponent(name)}/plugin/stagehold-intervals`);
+export const pipelinePage = ({ place, standing }) =>
+  pageOf(place, standing === "hidden" ? "" : "/plugin/stagehold-intervals");
 
 // Where a gate's refusal is looked at: on the run's page, or, of a command's run, on the tab with the intervals of that
 // day. What is no day is looked for there.
@@ -114,7 +111,8 @@ export const pipelinePage = ({ name, standing }) =>
  */
 export function lookPage(row, mark) {
   const [day] = /^\d{4}-\d{2}-\d{2}/.exec(mark.interval) ?? [""];
-  return runPage(mark.run_id) ?? `${pipelinePage(row)}${day && `?first=${day}&last=${day}`}`;
+  const page = pipelinePage(row);
+  return runPage(mark.run_id) ?? (day ? `${page}${page.includes("?") ? "&" : "?"}first=${day}&last=${day}` : page);
 }
 
 /** @type {Record<string, string>} */

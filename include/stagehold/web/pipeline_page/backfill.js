@@ -87,11 +87,11 @@ const passed = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mi
 // The plan that was asked for, until something of the wish changes, and what came of starting it. A large plan is made
 // whether anybody waits for it or not.
 /**
- * @param {string} dagId
+ * @param {string} place
  * @param {Wish} wish
  * @param {() => void} onStarted
  */
-function useBackfill(dagId, wish, onStarted) {
+function useBackfill(place, wish, onStarted) {
   const [plan, setPlan] = useState(/** @type {Api.ShownBackfill | null} */ (null));
   const [problem, setProblem] = useState(/** @type {Error | null} */ (null));
   const [answer, setAnswer] = useState(/** @type {Api.BegunBackfill | null} */ (null));
@@ -111,11 +111,11 @@ function useBackfill(dagId, wish, onStarted) {
   const ask = async () => {
     setBusy(true);
     try {
-      let answer = await fetchBackfill(dagId, wish);
+      let answer = await fetchBackfill(place, wish);
       while ("planned" in answer && wanted.current === key) {
         setUnderWay(answer);
         await passed(POLL_MS);
-        answer = await fetchBackfill(dagId, wish);
+        answer = await fetchBackfill(place, wish);
       }
       if (wanted.current === key && !("planned" in answer)) setPlan(answer);
     } catch (refused) {
@@ -132,7 +132,7 @@ function useBackfill(dagId, wish, onStarted) {
     setBusy(true);
     setProblem(null);
     try {
-      setAnswer(await startBackfill(dagId, { ...wish, ...shown }));
+      setAnswer(await startBackfill(place, { ...wish, ...shown }));
       setPlan(null);
       onStarted();
     } catch (refused) {
@@ -258,9 +258,9 @@ function parsed(text) {
 
 /**
  * @typedef {import("./interval_grid.js").Range} Range
- * @param {{ dagId: string, page: Api.IntervalPage, range: Range | null, onStarted: () => void }} props
+ * @param {{ place: string, page: Api.IntervalPage, range: Range | null, onStarted: () => void }} props
  */
-export function Backfill({ dagId, page, range, onStarted }) {
+export function Backfill({ place, page, range, onStarted }) {
   const [fields, setFields] = useState(NO_FIELDS);
   const [most, setMost] = useState(AT_A_TIME);
   /** @type {SetField} */
@@ -268,7 +268,7 @@ export function Backfill({ dagId, page, range, onStarted }) {
   useEffect(() => {
     if (range) setFields((now) => ({ ...now, ...range }));
   }, [range]);
-  const { answer, busy, plan, problem, show, start, underWay } = useBackfill(dagId, wishOf(fields), onStarted);
+  const { answer, busy, plan, problem, show, start, underWay } = useBackfill(place, wishOf(fields), onStarted);
   const onShow = useShownInUrl(fields, setFields, show);
   return html`
     <${Card} data-testid="backfill" note=${textOf("backfill.note")}

@@ -204,10 +204,10 @@ const stageCells = ({ stage, region, partitions, rows, bytes: held }) => [
 
 // Whose part it was, region by region, and what it has, stage by stage; asked for when a row is opened, and again while
 // it is in progress.
-/** @param {OfCheckpoint & { dagId: string }} props */
-function Parts({ dagId, one }) {
+/** @param {OfCheckpoint & { place: string }} props */
+function Parts({ place, one }) {
   const key = `${keyOf(one)} ${one.state} ${one.acknowledged}`;
-  const { found, problem } = useAnswer(key, () => fetchCheckpoint(dagId, one.run_id, one.number));
+  const { found, problem } = useAnswer(key, () => fetchCheckpoint(place, one.run_id, one.number));
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return html`<${Loading} size="sm" />`;
   return html`
@@ -230,8 +230,8 @@ function Parts({ dagId, one }) {
     <//>`;
 }
 
-/** @param {OfCheckpoint & { dagId: string }} props */
-const Opened = ({ dagId, one }) => html`
+/** @param {OfCheckpoint & { place: string }} props */
+const Opened = ({ place, one }) => html`
   <${Box} bg="bg.subtle" borderRadius="md" data-testid="parts" p="3">
     <${Text} fontSize="sm">
       ${triggerText(one)},${" "}
@@ -245,7 +245,7 @@ const Opened = ({ dagId, one }) => html`
         <//>`
     }
     ${one.untold && html`<${Muted} data-testid="untold">${textOf("checkpoint.untold")}<//>`}
-    <${Box} mt="2"><${Parts} dagId=${dagId} one=${one} /><//>
+    <${Box} mt="2"><${Parts} place=${place} one=${one} /><//>
   <//>`;
 
 /** @param {OfCheckpoint & { open: boolean, onToggle: () => void }} props */
@@ -271,8 +271,8 @@ function Size({ one }) {
     <//>`;
 }
 
-/** @param {OfCheckpoint & { dagId: string, open: boolean, onToggle: () => void }} props */
-function Row({ dagId, one, open, onToggle }) {
+/** @param {OfCheckpoint & { place: string, open: boolean, onToggle: () => void }} props */
+function Row({ place, one, open, onToggle }) {
   const took = one.ended_at ? duration(one.triggered_at, one.ended_at) : "";
   const cells = [
     html`<${Name} one=${one} onToggle=${onToggle} open=${open} />`,
@@ -290,20 +290,20 @@ function Row({ dagId, one, open, onToggle }) {
       ${
         open &&
         html`
-          <${Table.Row}><${Table.Cell} colSpan=${names().length}><${Opened} dagId=${dagId} one=${one} /><//><//>`
+          <${Table.Row}><${Table.Cell} colSpan=${names().length}><${Opened} place=${place} one=${one} /><//><//>`
       }
     <//>`;
 }
 
-/** @param {{ dagId: string, checkpoints: Api.CheckpointLine[] }} props */
-function Rows({ dagId, checkpoints }) {
+/** @param {{ place: string, checkpoints: Api.CheckpointLine[] }} props */
+function Rows({ place, checkpoints }) {
   const [open, setOpen] = useState(/** @type {string | null} */ (null));
   return html`
     <${ColumnTable} lastLine names=${names()}>
       ${checkpoints.map((one) => {
         const key = keyOf(one);
         const toggle = () => setOpen(open === key ? null : key);
-        return html`<${Row} dagId=${dagId} key=${key} one=${one} onToggle=${toggle} open=${open === key} />`;
+        return html`<${Row} place=${place} key=${key} one=${one} onToggle=${toggle} open=${open === key} />`;
       })}
     <//>`;
 }
@@ -334,11 +334,11 @@ const Newest = ({ page }) => html`
 /** @param {Api.CheckpointPage} page */
 const hurries = (page) => page.counts.in_progress > 0;
 
-/** @param {{ dagId: string }} props */
-export function Checkpoints({ dagId }) {
+/** @param {{ place: string }} props */
+export function Checkpoints({ place }) {
   const [offset, setOffset] = useState(0);
-  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchCheckpoints(dagId, { limit: PAGE, offset }, known);
-  const { found, problem } = usePolled(`${dagId} ${offset}`, ask, hurries);
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchCheckpoints(place, { limit: PAGE, offset }, known);
+  const { found, problem } = usePolled(`${place} ${offset}`, ask, hurries);
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return null;
   const { counts, checkpoints } = found;
@@ -349,7 +349,7 @@ export function Checkpoints({ dagId }) {
       ${counts.triggered + counts.restored > 0 && html`<${Newest} page=${found} />`}
       ${counts.triggered === 0 && html`<${Muted} fontSize="sm" px="4" py="3">${textOf("checkpoint.never")}<//>`}
       ${found.summary && html`<${Summary} summary=${found.summary} />`}
-      ${checkpoints.length > 0 && html`<${Rows} checkpoints=${checkpoints} dagId=${dagId} />`}
+      ${checkpoints.length > 0 && html`<${Rows} checkpoints=${checkpoints} place=${place} />`}
       <${Pager} offset=${offset} onTurn=${setOffset} shown=${checkpoints.length} total=${counts.triggered} />
     <//>`;
 }

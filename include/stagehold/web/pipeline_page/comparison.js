@@ -51,11 +51,11 @@ const cellsOf = ({ stage, one, other, equal, causes, columns }) => [
   columns.join("; "),
 ];
 
-/** @typedef {{ dagId: string, one: string, other: string }} Ends */
+/** @typedef {{ place: string, one: string, other: string }} Ends */
 
 /** @param {Ends} props */
-function Stages({ dagId, one, other }) {
-  const { found, problem } = useAnswer(`${dagId} ${one} ${other}`, () => fetchComparison(dagId, one, other));
+function Stages({ place, one, other }) {
+  const { found, problem } = useAnswer(`${place} ${one} ${other}`, () => fetchComparison(place, one, other));
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (found === null) return html`<${Box} p="4"><${Loading} /><//>`;
   return html`

@@ -101,11 +101,11 @@ const Stage = ({ stage, intervals }) => html`
     )}
   <//>`;
 
-/** @param {{ dagId: string }} props */
-export function GateRates({ dagId }) {
+/** @param {{ place: string }} props */
+export function GateRates({ place }) {
   const { found, problem } = usePolled(
-    dagId,
-    (known) => fetchGateRates(dagId, known),
+    place,
+    (known) => fetchGateRates(place, known),
     () => false,
   );
   if (problem) return html`<${Problem} problem=${problem} />`;

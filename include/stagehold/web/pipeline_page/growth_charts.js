@@ -83,10 +83,10 @@ const Choice = ({ metric, onChoose }) => html`
     )}
   <//>`;
 
-/** @param {{ dagId: string, stamp: string }} props of which `stamp` changes when they may have grown */
-export function GrowthCharts({ dagId, stamp }) {
+/** @param {{ place: string, stamp: string }} props of which `stamp` changes when they may have grown */
+export function GrowthCharts({ place, stamp }) {
   const [metric, setMetric] = useState(/** @type {Metric} */ ("seconds"));
-  const { found, problem } = useAnswer(`${dagId} ${stamp}`, () => fetchGrowth(dagId));
+  const { found, problem } = useAnswer(`${place} ${stamp}`, () => fetchGrowth(place));
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found || found.intervals.length === 0) return null;
   const { intervals, stages } = found;

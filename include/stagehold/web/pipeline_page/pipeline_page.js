@@ -5,10 +5,11 @@
 import { refreshAirflow } from "../airflow_cache.js";
 import { useAirflowChoices } from "../airflow_choices.js";
 import { fetchIntervals, fetchStale } from "../api.js";
+import { placeOf } from "../formats.js";
 import { usePolled } from "../server_hooks.js";
 import { textOf } from "../texts.js";
-import { html, Nothing, Page } from "../ui.js";
-import { useUrlState } from "../url_state.js";
+import { html, Nothing, Page, Pipelines } from "../ui.js";
+import { CHOSEN, useUrlState } from "../url_state.js";
 import { Backfill } from "./backfill.js";
 import { Checkpoints } from "./checkpoints.js";
 import { Comparison } from "./comparison.js";
@@ -26,6 +27,11 @@ const { useRef, useState } = globalThis.React;
 
 const ASKED = ["look", "first", "last"];
 
+// A DAG with several pipelines, of which none is named, is shown by the first.
+/** @type {(page: Api.IntervalPage, named: string) => boolean} */
+const isOf = ({ dag_id, place, places }, named) =>
+  named === place || (named === dag_id && place === Object.values(places)[0]);
+
 /** @param {Api.IntervalPage} page */
 const hurries = (page) => page.intervals.some((row) => row.run?.active);
 
@@ -36,18 +42,18 @@ const stampOf = (page) =>
 
 // A page of intervals; what was there stays until the next one comes.
 /**
- * @param {string} dagId
+ * @param {string} place
  * @param {import("../url_state.js").Said} asked
  */
-function useIntervals(dagId, asked) {
-  const key = `${dagId} ${JSON.stringify(asked)}`;
+function useIntervals(place, asked) {
+  const key = `${place} ${JSON.stringify(asked)}`;
   const { before, newer, older } = useTurns(key);
   const query = before === null ? asked : { ...asked, before };
-  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchIntervals(dagId, query, known);
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchIntervals(place, query, known);
   const { found, ...rest } = usePolled(`${key} ${before}`, ask, hurries);
   const last = useRef(/** @type {Api.IntervalPage | null} */ (null));
   if (found !== null) last.current = found;
-  const page = last.current?.dag_id === dagId ? last.current : null;
+  const page = last.current && isOf(last.current, place) ? last.current : null;
   return { before, page, newer, older: older(page?.following), turning: found === null, ...rest };
 }
 
@@ -56,12 +62,12 @@ const beingPlanned = (stale) => stale.planned_at === null;
 
 // Asked for apart, as it takes a plan of each interval to know.
 /**
- * @param {string} dagId
+ * @param {string} place
  * @param {string | null} before
  */
-function useStale(dagId, before) {
-  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchStale(dagId, before, known);
-  const { found } = usePolled(`${dagId} ${before}`, ask, beingPlanned);
+function useStale(place, before) {
+  const ask = (/** @type {import("../api.js").Tag} */ known) => fetchStale(place, before, known);
+  const { found } = usePolled(`${place} ${before}`, ask, beingPlanned);
   return found;
 }
 
@@ -75,9 +81,10 @@ function whichOf(asked, turned) {
 function PipelinePage({ dagId }) {
   useAirflowChoices();
   const name = textOf("page.pipeline");
-  const [asked, say] = useUrlState(ASKED);
-  const { before, page, problem, load, hurry, ...turns } = useIntervals(dagId, asked);
-  const stale = useStale(dagId, before);
+  const [{ pipeline, ...asked }, say] = useUrlState([...ASKED, ...CHOSEN]);
+  const named = placeOf(dagId, pipeline);
+  const { before, page, problem, load, hurry, ...turns } = useIntervals(named, asked);
+  const stale = useStale(named, before);
   const [range, setRange] = useState(/** @type {import("./interval_grid.js").Range | null} */ (null));
   if (page === null)
     return html`<${Nothing} name=${name} problem=${problem} title=${textOf("page.unshown.pipeline")} />`;
@@ -94,10 +101,12 @@ function PipelinePage({ dagId }) {
     const button = card?.querySelector("button[type=submit]");
     button?.focus({ preventScroll: true });
   };
+  const { place } = page;
   const which = whichOf(Object.keys(asked).length > 0, turns.newer !== null);
   const stamp = turns.newer ? "older" : stampOf(page);
   return html`
     <${Page} data-testid="stagehold-intervals" name=${name} problem=${problem}>
+      <${Pipelines} chosen=${page.pipeline} places=${page.places} say=${say} />
       <${Summary} page=${page} stale=${stale} which=${which} />
       <${IntervalFilters} asked=${asked} page=${page} say=${say} />
       <${IntervalGrid} onPinned=${load} onPlan=${plan} onRange=${setRange} page=${page} range=${range} stale=${stale}
@@ -106,15 +115,15 @@ function PipelinePage({ dagId }) {
         range &&
         range.first !== range.last &&
         html`
-          <${Comparison} dagId=${dagId} key="${range.first} ${range.last}" one=${range.first} other=${range.last} />`
+          <${Comparison} key="${range.first} ${range.last}" one=${range.first} other=${range.last} place=${place} />`
       }
-      <${RunMatrix} dagId=${dagId} dates=${asked} />
-      <${Backfill} dagId=${dagId} key=${dagId} onStarted=${started} page=${page} range=${range} />
-      <${Checkpoints} dagId=${dagId} />
-      <${Savepoints} dagId=${dagId} />
-      <${GateRates} dagId=${dagId} />
-      <${GrowthCharts} dagId=${dagId} stamp=${stamp} />
-      <${Recoveries} dagId=${dagId} stamp=${stamp} />
+      <${RunMatrix} dates=${asked} place=${place} />
+      <${Backfill} key=${place} onStarted=${started} page=${page} place=${place} range=${range} />
+      <${Checkpoints} place=${place} />
+      <${Savepoints} place=${place} />
+      <${GateRates} place=${place} />
+      <${GrowthCharts} place=${place} stamp=${stamp} />
+      <${Recoveries} place=${place} stamp=${stamp} />
     <//>`;
 }
 

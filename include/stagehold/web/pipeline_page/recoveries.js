@@ -54,9 +54,9 @@ const cellsOf = (one) => [
     <//>`,
 ];
 
-/** @param {{ dagId: string, stamp: string }} props of which `stamp` changes when there may be more of them */
-export function Recoveries({ dagId, stamp }) {
-  const { found, problem } = useAnswer(`${dagId} ${stamp}`, () => fetchRecoveries(dagId));
+/** @param {{ place: string, stamp: string }} props of which `stamp` changes when there may be more of them */
+export function Recoveries({ place, stamp }) {
+  const { found, problem } = useAnswer(`${place} ${stamp}`, () => fetchRecoveries(place));
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found || found.recoveries.length === 0) return null;
   const saved = found.recoveries.reduce((sum, one) => sum + one.saved_seconds, 0);

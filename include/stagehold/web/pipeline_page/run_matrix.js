@@ -199,18 +199,18 @@ const noneText = ({ looked_at, following }) =>
 const hurries = (page) => page.runs.some((run) => run.active);
 
 // Of the runs of the `dates` that were chosen.
-/** @param {{ dagId: string, dates: import("../url_state.js").Said }} props */
-export function RunMatrix({ dagId, dates: { first = "", last = "" } }) {
+/** @param {{ place: string, dates: import("../url_state.js").Said }} props */
+export function RunMatrix({ place, dates: { first = "", last = "" } }) {
   const [asked, say] = useUrlState(ASKED);
   const query = Object.fromEntries(Object.entries({ ...asked, first, last }).filter(([, value]) => value));
-  const key = `${dagId} ${JSON.stringify(query)}`;
+  const key = `${place} ${JSON.stringify(query)}`;
   const { before, newer, older } = useTurns(key);
   const ask = (/** @type {import("../api.js").Tag} */ known) =>
-    fetchRunMatrix(dagId, before === null ? query : { ...query, before }, known);
+    fetchRunMatrix(place, before === null ? query : { ...query, before }, known);
   const { found, problem } = usePolled(`${key} ${before}`, ask, hurries);
   const shown = useRef(/** @type {Api.RunMatrixPage | null} */ (null));
   if (found !== null) shown.current = found;
-  const page = shown.current?.dag_id === dagId ? shown.current : null;
+  const page = shown.current?.place === place ? shown.current : null;
   if (page === null) return problem && html`<${Problem} problem=${problem} />`;
   if (page.runs.length === 0 && Object.keys(query).length === 0) return null;
   const turnOlder = older(page.following);

@@ -11,7 +11,7 @@ import {
   startRun,
 } from "../api.js";
 import { onEscape, useFocusBack } from "../focus.js";
-import { clock } from "../formats.js";
+import { clock, restoreOf } from "../formats.js";
 import { useAnswer } from "../server_hooks.js";
 import { textOf } from "../texts.js";
 import {
@@ -80,31 +80,31 @@ function useAct(act) {
 
 // Until it is made, or it is clear that it is not: attempts that are under way do their part first.
 /**
- * @param {string} dagId
+ * @param {string} place
  * @param {Api.SavepointStatus} asked
  */
-async function settled(dagId, asked) {
+async function settled(place, asked) {
   let status = asked;
   while (status.state === "pending") {
     await later(POLL_SECONDS);
-    status = await fetchSavepointStatus(dagId, asked.name);
+    status = await fetchSavepointStatus(place, asked.name);
   }
   if (status.state === "failed")
     throw new Error(textOf("savepoint.failed", { name: status.name, problem: status.failure }));
   return status;
 }
 
-/** @typedef {{ dagId: string, onDone: (text: string) => void, onCancel: () => void }} InForm */
+/** @typedef {{ place: string, onDone: (text: string) => void, onCancel: () => void }} InForm */
 
 /** @param {InForm & { runs: Api.RunChoice[] }} props */
-function Create({ dagId, runs, onDone, onCancel }) {
+function Create({ place, runs, onDone, onCancel }) {
   const [wish, setWish] = useState({ name: "", reason: "", run: runs[0].run_id, stop: false });
   /** @param {"name" | "reason"} field */
   const set = (field) => onTyped((value) => setWish({ ...wish, [field]: value }));
   const { busy, problem, submit } = useAct(async () => {
     const { name, reason, stop } = wish;
-    const asked = await makeSavepoint(dagId, wish.run, { name: name.trim(), reason: reason.trim(), stop });
-    const made = await settled(dagId, asked);
+    const asked = await makeSavepoint(place, wish.run, { name: name.trim(), reason: reason.trim(), stop });
+    const made = await settled(place, asked);
     onDone(textOf("savepoint.made", { name: made.name }));
   });
   return html`
@@ -130,10 +130,10 @@ function Create({ dagId, runs, onDone, onCancel }) {
 }
 
 /** @param {InForm & { one: Api.SavepointLine }} props */
-function Restore({ dagId, one, onDone, onCancel }) {
+function Restore({ place, one, onDone, onCancel }) {
   const [interval, setInterval] = useState(one.interval);
   const { busy, problem, submit } = useAct(async () => {
-    const run = await startRun(dagId, { interval: interval.trim(), restore: one.name });
+    const run = await startRun(place, { interval: interval.trim(), restore: one.name, ...restoreOf(place) });
     refreshAirflow();
     onDone(textOf("savepoint.started", { interval: interval.trim(), name: one.name, run: run.dag_run_id }));
   });
@@ -150,9 +150,9 @@ function Restore({ dagId, one, onDone, onCancel }) {
 }
 
 /** @param {InForm & { one: Api.SavepointLine }} props */
-function Dispose({ dagId, one, onDone, onCancel }) {
+function Dispose({ place, one, onDone, onCancel }) {
   const { busy, problem, submit } = useAct(async () => {
-    const { notes } = await disposeOfSavepoint(dagId, one.name);
+    const { notes } = await disposeOfSavepoint(place, one.name);
     onDone([textOf("savepoint.gone", { name: one.name }), ...notes].join(" "));
   });
   return html`
@@ -227,13 +227,13 @@ function Acting({ action, runs, ...shared }) {
   return html`<${kind === "restore" ? Restore : Dispose} key="${kind} ${one.name}" one=${one} ...${shared} />`;
 }
 
-/** @param {{ dagId: string }} props */
-export function Savepoints({ dagId }) {
+/** @param {{ place: string }} props */
+export function Savepoints({ place }) {
   const [turn, setTurn] = useState(0);
   const [action, setAction] = useState(/** @type {Action | null} */ (null)); // whose form is open
   const [done, setDone] = useState(/** @type {string | null} */ (null));
-  const ask = () => Promise.all([fetchSavepoints(dagId), fetchSavepointChoices(dagId)]);
-  const { found, problem } = useAnswer(`${dagId} ${turn}`, ask);
+  const ask = () => Promise.all([fetchSavepoints(place), fetchSavepointChoices(place)]);
+  const { found, problem } = useAnswer(`${place} ${turn}`, ask);
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return null;
   const [savepoints, choices] = found;
@@ -253,7 +253,7 @@ export function Savepoints({ dagId }) {
   };
   const create = html`
     <${Act} onClick=${() => open({ kind: "create" })} text=${textOf("savepoint.create")} why=${refusals.create} />`;
-  const shared = { dagId, onCancel: close, onDone: finish, runs: choices.runs };
+  const shared = { place, onCancel: close, onDone: finish, runs: choices.runs };
   return html`
     <${Card} action=${create} data-testid="savepoints" note=${textOf("savepoint.note")}
       title=${term("savepoint", textOf("savepoint.title"))}>

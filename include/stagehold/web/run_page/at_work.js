@@ -62,10 +62,10 @@ function cells(lease) {
 }
 
 /** @param {{ grid: Api.RunGrid }} props */
-export function AtWork({ grid: { dag_id, run_id } }) {
+export function AtWork({ grid: { place, run_id } }) {
   const { found } = usePolled(
-    `${dag_id}/${run_id}/leases`,
-    () => fetchLeases(dag_id, run_id),
+    `${place}/${run_id}/leases`,
+    () => fetchLeases(place, run_id),
     () => true,
   );
   if (found === null || found.leases.length + found.left_out.length === 0) return null;

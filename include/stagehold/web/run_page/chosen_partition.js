@@ -84,7 +84,7 @@ function Again({ grid, stage, onCleared, onProblem }) {
   const carryOut = async () => {
     setBusy(true);
     onProblem(null);
-    await again(grid.dag_id, grid.run_id, stage.name).then(onCleared, onProblem);
+    await again(grid.place, grid.run_id, stage.name).then(onCleared, onProblem);
     setAsking(false);
     setBusy(false);
   };

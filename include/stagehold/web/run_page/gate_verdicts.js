@@ -136,7 +136,7 @@ function Samples({ stage, group }) {
 
 /** @param {Verdicts & { grid: Api.RunGrid }} props */
 function History({ grid, stage, one }) {
-  const ask = () => fetchHistory(grid.dag_id, grid.run_id, stage.stage, one.expectation);
+  const ask = () => fetchHistory(grid.place, grid.run_id, stage.stage, one.expectation);
   const { found, problem } = useAnswer(`${one.judged_at} ${one.judged}`, ask);
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return html`<${Loading} size="sm" />`;
@@ -215,7 +215,7 @@ function Docs({ grid, found }) {
   const make = async () => {
     setBusy(true);
     setProblem(null);
-    await makeDocs(grid.dag_id, grid.run_id).then(({ pages }) => setMade(pages), setProblem);
+    await makeDocs(grid.place, grid.run_id).then(({ pages }) => setMade(pages), setProblem);
     setBusy(false);
   };
   const there = found.docs || made !== null;
@@ -226,7 +226,7 @@ function Docs({ grid, found }) {
         ${
           there &&
           html`
-            <${Box} as="a" color="fg.info" href=${docsUrl(grid.dag_id, grid.run_id)} rel="noopener" target="_blank"
+            <${Box} as="a" color="fg.info" href=${docsUrl(grid.place, grid.run_id)} rel="noopener" target="_blank"
               textDecoration="underline">
               ${textOf("verdict.docs")}
             <//>`
@@ -261,7 +261,7 @@ export function Gates({ grid }) {
   const [choice, setChoice] = useState(/** @type {boolean | null} */ (null));
   const gated = grid.stages.filter((stage) => stage.gate);
   const open = choice ?? grid.unmet > 0;
-  const { found, problem } = useAnswer(open ? stampOf(grid) : null, () => fetchGates(grid.dag_id, grid.run_id));
+  const { found, problem } = useAnswer(open ? stampOf(grid) : null, () => fetchGates(grid.place, grid.run_id));
   if (gated.length === 0) return null;
   const note = grid.unmet
     ? textOf("verdict.unmet", { gates: plural(gated.length, "gate"), verdicts: plural(grid.unmet, "verdict") })

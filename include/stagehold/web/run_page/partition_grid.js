@@ -84,7 +84,7 @@ function useCells(grid, stage, part) {
   useEffect(() => {
     let gone = false;
     if (!part) return undefined;
-    fetchCells(grid.dag_id, grid.run_id, stage, part).then(
+    fetchCells(grid.place, grid.run_id, stage, part).then(
       (cells) => !gone && setKnown({ cells, problem: null }),
       (problem) => !gone && setKnown({ cells: null, problem }),
     );

@@ -71,7 +71,7 @@ function useResume({ grid, onCleared, onProblem }) {
     setAsking(false);
     setBusy(true);
     onProblem(null);
-    await resume(grid.dag_id, grid.run_id).then(onCleared, onProblem);
+    await resume(grid.place, grid.run_id).then(onCleared, onProblem);
     setBusy(false);
   };
   const takeBack = () => setAsking(false);

@@ -15,7 +15,7 @@ const stampOf = (grid) => `${grid.state} ${grid.attempts.map((one) => one.state)
 
 /** @param {{ grid: Api.RunGrid }} props */
 function Lines({ grid }) {
-  const { found, problem } = useAnswer(stampOf(grid), () => fetchRunHistory(grid.dag_id, grid.run_id));
+  const { found, problem } = useAnswer(stampOf(grid), () => fetchRunHistory(grid.place, grid.run_id));
   if (problem) return html`<${Problem} problem=${problem} />`;
   if (!found) return html`<${Loading} m="4" size="sm" />`;
   const notes = [

@@ -6,10 +6,11 @@ import { refreshAirflow } from "../airflow_cache.js";
 import { useAirflowChoices } from "../airflow_choices.js";
 import { fetchGrid } from "../api.js";
 import { useFocusKept } from "../focus.js";
-import { clock, plural } from "../formats.js";
+import { clock, placeOf, plural } from "../formats.js";
 import { usePolled } from "../server_hooks.js";
 import { textOf } from "../texts.js";
-import { html, Nothing, Notice, Page } from "../ui.js";
+import { html, Nothing, Notice, Page, Pipelines } from "../ui.js";
+import { CHOSEN, useUrlState } from "../url_state.js";
 import { AtWork } from "./at_work.js";
 import { Attempts } from "./attempts.js";
 import { Failures } from "./failures.js";
@@ -75,8 +76,10 @@ const Untold = ({ lines }) =>
 function RunPage({ dagId, runId }) {
   useAirflowChoices();
   const name = textOf("page.run");
-  const ask = (/** @type {string | null} */ known) => fetchGrid(dagId, runId, known);
-  const { found: grid, problem, load, hurry } = usePolled(`${dagId}/${runId}`, ask, hurries);
+  const [{ pipeline }, say] = useUrlState(CHOSEN);
+  const place = placeOf(dagId, pipeline);
+  const ask = (/** @type {string | null} */ known) => fetchGrid(place, runId, known);
+  const { found: grid, problem, load, hurry } = usePolled(`${place}/${runId}`, ask, hurries);
   const [answer, setAnswer] = useState(/** @type {Api.ResumeAnswer | null} */ (null));
   const [refused, setRefused] = useState(/** @type {Error | null} */ (null));
   const [waived, setWaived] = useState(/** @type {(Api.WaiveAnswer & { end: boolean }) | null} */ (null));
@@ -104,6 +107,7 @@ function RunPage({ dagId, runId }) {
   const told = { grid, onCleared: noteCleared, onProblem: setRefused, onWaived: noteWaived };
   return html`
     <${Page} data-testid="stagehold" name=${name} problem=${problem}>
+      <${Pipelines} chosen=${grid.pipeline} places=${grid.places} say=${say} />
       <${RunHeader} ...${told} onStopped=${noteStopped} />
       ${refused && html`<${Notice} data-testid="refused" palette="failed" role="alert">${refused.message}<//>`}
       ${answer && (grid.active || grid.state !== "success") && html`<${Cleared} answer=${answer} />`}

@@ -30,14 +30,14 @@ function Question({ onYes, onNo }) {
 }
 
 /** @param {Stopping} props */
-export function StopButtons({ grid: { dag_id, ledger_state, run_id }, onProblem, onStopped }) {
+export function StopButtons({ grid: { ledger_state, place, run_id }, onProblem, onStopped }) {
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
   const press = async (/** @type {typeof cancel} */ stop) => {
     setAsking(false);
     setBusy(true);
     onProblem(null);
-    await stop(dag_id, run_id).then(onStopped, onProblem);
+    await stop(place, run_id).then(onStopped, onProblem);
     setBusy(false);
   };
   const suspended = ledger_state === "suspended" || ledger_state === "cancelling";

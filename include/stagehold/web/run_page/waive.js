@@ -53,7 +53,7 @@ export function Waive({ grid, failure, onClose, onWaived }) {
     event.preventDefault();
     setBusy(true);
     setProblem(null);
-    await waive(grid.dag_id, grid.run_id, wish).then((answer) => {
+    await waive(grid.place, grid.run_id, wish).then((answer) => {
       onClose();
       return onWaived({ ...answer, end });
     }, setProblem);

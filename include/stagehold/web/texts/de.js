@@ -6,6 +6,7 @@ export const DE = {
   "page.run": "Stagehold",
   "page.pipeline": "Stagehold-Intervalle",
   "page.overview": "Stagehold-Pipelines",
+  "page.pipelines": "Pipelines dieses DAGs",
   "page.skip": "Zu {page} springen",
   "page.late": "Nicht auf dem neuesten Stand: {problem}",
   "scroll.table": "Tabelle, die breiter als ihr Platz ist: Pfeiltasten verschieben sie",

@@ -5,6 +5,7 @@ export const EN = {
   "page.run": "Stagehold",
   "page.pipeline": "Stagehold intervals",
   "page.overview": "Stagehold pipelines",
+  "page.pipelines": "Pipelines of this DAG",
   "page.skip": "Skip to {page}",
   "page.late": "Not up to date: {problem}",
   "scroll.table": "Table that is wider than its place: arrow keys move it",

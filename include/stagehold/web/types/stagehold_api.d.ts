@@ -58,6 +58,7 @@ declare namespace Api {
 
   interface BegunBackfill {
     backfill_id: number;
+    place: string;
     token: string;
     intervals: string[];
     along: string | null;
@@ -252,6 +253,8 @@ declare namespace Api {
 
   interface IntervalPage {
     dag_id: string;
+    place: string;
+    places: Record<string, string>;
     pipeline: string;
     schedule: string | null;
     total: number;
@@ -520,6 +523,7 @@ declare namespace Api {
 
   interface PipelineRow {
     name: string;
+    place: string;
     tags: string[];
     owners: string[];
     schedule: string | null;
@@ -669,6 +673,8 @@ declare namespace Api {
 
   interface RunGrid {
     dag_id: string;
+    place: string;
+    places: Record<string, string>;
     run_id: string;
     pipeline: string;
     interval: string;
@@ -706,6 +712,7 @@ declare namespace Api {
 
   interface RunMatrixPage {
     dag_id: string;
+    place: string;
     pipeline: string;
     stages: string[];
     runs: MatrixRun[];
