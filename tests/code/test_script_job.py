@@ -203,3 +203,24 @@ def test_what_connect_lacks_is_found_with_its_lines_before_anything_runs(project
         (FILE, 7, "rdd"),
         (FILE, 9, "_jvm"),
     ]
+
+
+def test_what_a_session_answers_of_classic_spark_is_not_told(project):
+    (project / FILE).write_text(
+        "from pyspark import SparkFiles\nfrom pyspark.sql import SparkSession, SQLContext\n"
+        "spark = SparkSession.builder.getOrCreate()\nspark.sparkContext.setLogLevel('ERROR')\n"
+        "sc = spark.sparkContext\nsc.setLogLevel('ERROR')\nrates = sc.broadcast({})\n"
+        "log = sc._jvm.org.apache.log4j.LogManager.getLogger(sc.applicationId)\n"
+        "sc.textFile('x')\nSQLContext(sc)\nsc._jvm.java\nSparkFiles.get('x')\n"
+    )
+    found = [(line, text.partition(":")[0]) for _, line, text in asked_in_code(JOB, project)]
+    assert found == [(9, "sparkContext"), (10, "sparkContext"), (11, "_jvm"), (11, "sparkContext"), (12, "SparkFiles")]
+
+
+def test_what_is_asked_of_a_context_that_a_job_makes_is_told_line_by_line(project):
+    (project / FILE).write_text(
+        "import pyspark\nfrom pyspark import SparkContext, SparkConf\nsc = SparkContext(conf=SparkConf())\n"
+        "sc.setLogLevel('ERROR')\nlines = sc.textFile('x')\n"
+        "pyspark.SparkContext.getOrCreate()\npyspark.SparkContext()\n"
+    )
+    assert [line for _, line, _ in asked_in_code(JOB, project)] == [3, 5, 6, 7]

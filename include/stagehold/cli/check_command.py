@@ -171,7 +171,7 @@ def _of_suite(pipeline: Pipeline, stage: Stage, settings: Settings) -> Iterator[
 
 def _of_code(stage: Stage, settings: Settings) -> Iterator[CheckedLine]:
     from stagehold.code.code_problems import code_problems
-    from stagehold.code.connect_lacks import asked_in_code
+    from stagehold.code.connect_lacks import SENT_FILES, asked_in_code
     from stagehold.code.project import find_module
     from stagehold.code.stage_code import code_fingerprint
 
@@ -188,6 +188,8 @@ def _of_code(stage: Stage, settings: Settings) -> Iterator[CheckedLine]:
         where = (found, int(place["line"])) if found and place else (project / code.files[0], 1)
         yield CheckedLine(_shown(where[0]), where[1], Weight.WARNING, text)
     for file, number, text in asked_in_code(stage.entries, project):
+        if stage.is_script and stage.files and text.startswith(SENT_FILES):
+            continue  # it finds these
         yield CheckedLine(_shown(project / file), number, Weight.WARNING, text)
 
 

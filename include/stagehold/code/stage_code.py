@@ -51,6 +51,10 @@ DYNAMIC_NAMES = frozenset(
 DYNAMIC_ATTRIBUTES = frozenset({"__globals__", "__subclasses__", "__code__", "__doc__"})
 UNREADABLE = (CannotFollow, SyntaxError, ValueError, OSError, RecursionError)
 DYNAMIC_IMPORTS = ("importlib", "runpy", "pkgutil", "builtins", "sys.modules", "sys.path", "sys._getframe")
+INSTEAD = {
+    "__file__": "; relative paths begin at the project's folder, and ctx.file finds the stage's `files`",
+    "sys.path": "; the project's modules, and those beside a script, are found without it",
+}
 # What a context says of its interval.
 OF_THE_INTERVAL = frozenset({"interval", "logical_date", "interval_start", "interval_end", "seed"})
 LOOKS_AT_EVERYTHING = frozenset({"getattr", "vars", "asdict", "astuple", "__dict__"})
@@ -145,7 +149,7 @@ class _Closure:
             for where in found:
                 self.reach_name(where, chain[0], chain[1:], place)
             if not found and chain[0] in DYNAMIC_NAMES:
-                raise CannotFollow(f"{place} uses {chain[0]}")
+                raise CannotFollow(f"{place} uses {chain[0]}{INSTEAD.get(chain[0], '')}")
         local = imports_of(nested_imports(statement), source)
         self.load_all(imported for imports in local.values() for imported in imports)
         for chain in sorted(chains_from(statement, frozenset(local))):
@@ -245,7 +249,7 @@ def _refuse_dynamic(target: str, place: str) -> None:
     for name in DYNAMIC_IMPORTS:
         starred = target.endswith(".*") and name.startswith(target[:-1])
         if target == name or target.startswith(f"{name}.") or starred:
-            raise CannotFollow(f"{place} uses {name}")
+            raise CannotFollow(f"{place} uses {name}{INSTEAD.get(name, '')}")
 
 
 def looks_at_interval(job: str, project: Path) -> bool:

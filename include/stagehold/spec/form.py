@@ -44,7 +44,7 @@ class StageForm(StageSettings):
 
     script: str | None = None
     """A whole script in place of a `job`: a file below the project that is run as `spark-submit` runs it, with `args`,
-    and writes its rows to `${output}` as Parquet or Delta. The stage has one partition; see move.md.
+    and writes its rows to `${output}` as Parquet, ORC, Avro or Delta. The stage has one partition; see move.md.
     Example: `script: jobs/old_job.py, args: ["${source}", "${output}"]`"""
 
     source: SourceForm | None = None

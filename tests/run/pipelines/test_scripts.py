@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from stagehold.spec.pipeline import Pipeline
 pytestmark = pytest.mark.spark
 
 DAY = "2026-11-20"
+HERE = Path.cwd()
 BEGIN = """\
 import sys
 from pyspark.sql import SparkSession, functions as F
@@ -130,6 +132,8 @@ def test_what_is_finished_is_reused_until_script_helper_argument_or_input_change
     [
         "rows.write.parquet(output)\nspark.stop()\nsys.exit(0)",
         'rows.write.format("delta").save(output)\nraise SystemExit',
+        'rows.write.orc(output, compression="zlib")',
+        'rows.write.format("avro").save(output)',
         'rows.write.mode("append").save(output)\nspark.table("numbers").where("number < 0").write.mode("append")'
         ".parquet(output)",
         'rows.createOrReplaceTempView("v")\nspark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")\n'
@@ -138,15 +142,53 @@ def test_what_is_finished_is_reused_until_script_helper_argument_or_input_change
         'again = spark.read.schema(StructType([StructField("number", IntegerType())])).parquet(source)\n'
         'assert again.dtypes == [("number", "int")]\nagain.write.parquet(output)',
     ],
-    ids=["stops and exits", "Delta", "appends", "views and settings", "a schema of its own"],
+    ids=["stops and exits", "Delta", "ORC", "Avro", "appends", "views and settings", "a schema of its own"],
 )
 def test_ways_to_write_and_to_end(project, ending):
     assert run(project, BEGIN + ending) == ALL
 
 
+CLASSIC = """
+import json, logging, os
+from pathlib import Path
+from pyspark import SparkFiles
+
+sc = spark.sparkContext
+sc.setLogLevel("ERROR")
+sc.setJobGroup("nightly", "the job of each night")
+sc.addPyFile("dependencies.zip")
+prefix = f"<{sc.getConf().get('spark.app.name')} {sc.applicationId}>"
+assert sc.getConf().get("spark.no.such.setting", "none") == "none"
+assert (sc.version, sc.appName) == (spark.version, "stagehold"), (sc.version, sc.appName)
+log4j = sc._jvm.org.apache.log4j
+log4j.LogManager.getLogger("org").setLevel(log4j.Level.ERROR)
+spark._jvm.org.apache.log4j.LogManager.getLogger(prefix).warn("it has begun")
+(config,) = [name for name in os.listdir(SparkFiles.getRootDirectory()) if name.endswith("config.json")]
+rates = sc.broadcast(json.loads(Path(SparkFiles.get(config)).read_text()))
+os.environ["JAVA_HOME"] = "C:/Java"
+os.chdir("/")
+worth = F.udf(lambda number: rates.value["rate"] * number, "long")
+rows.withColumn("number", worth("number")).write.parquet(output)
+sc.stop()
+"""
+
+
+def test_what_spark_submit_gives_beside_a_session_is_there(project, caplog, capsys):
+    folder = Path(project.settings.project)
+    (folder / "etl_config.json").write_text('{"rate": 3}')
+    text, facts = BEGIN + CLASSIC, {"files": "etl_config.json"}
+    before = dict(os.environ)
+    assert run(project, text, **facts) == [3 * number for number in ALL]
+    assert any(record.name.startswith("<stagehold ") and "it has begun" in record.message for record in caplog.records)
+    assert (dict(os.environ), Path.cwd()) == (before, HERE)
+    assert "does not declare" not in capsys.readouterr().out
+    (folder / "etl_config.json").write_text('{"rate": 4}')
+    assert run(project, text, "again", **facts) == [4 * number for number in ALL]
+
+
 FAILS = {
     "writes nothing": ("pass", "its script wrote nothing to ${output}"),
-    "writes CSV": ("rows.write.csv(output)", "neither Parquet nor Delta"),
+    "writes CSV": ("rows.write.csv(output)", "neither Parquet, ORC, Avro nor Delta"),
     "writes beside it": ('rows.write.parquet(output + "_2")', "at jobs/old_job.py:6"),
     "writes a table": ('rows.write.saveAsTable("made")', "writes made (`saveAsTable` at jobs/old_job.py:6)"),
     "raises": (
@@ -157,7 +199,12 @@ FAILS = {
     "exits with a text": ("rows.write.parquet(output)\nsys.exit('no rates')", "jobs/old_job.py:7"),
     "RDD": ("print(rows.rdd.first())", "rdd: functions run in Spark Connect, which has no RDDs"),
     "line of an RDD": ("print(rows.rdd.first())", "jobs/old_job.py:6"),
-    "sparkContext": ("spark.sparkContext.setLogLevel('WARN')", "sparkContext: functions run in Spark Connect"),
+    "sparkContext": ("spark.sparkContext.textFile('x')", "sparkContext: functions run in Spark Connect"),
+    "the JVM": ("spark._jvm.java.lang.System.exit(1)", "_jvm: functions run in Spark Connect"),
+    "sent files": (
+        "from pyspark import SparkFiles\nSparkFiles.get('x')",
+        "declare them as `files: [configs/etl.json]`",
+    ),
     "gets a SparkContext": (
         "from pyspark import SparkContext\nsc = SparkContext.getOrCreate()",
         "SparkContext: functions run in Spark Connect",

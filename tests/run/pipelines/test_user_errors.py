@@ -78,7 +78,7 @@ def over_an_rdd(ctx, source):
 
 @stage
 def with_a_context(ctx, source):
-    source.sparkSession.sparkContext.setLogLevel("WARN")
+    source.sparkSession.sparkContext.parallelize([1])
     return source
 
 
@@ -159,7 +159,7 @@ TABLE = [
     ("unknown_column", "user_query", "[UNRESOLVED_COLUMN.WITH_SUGGESTION] ", 'F.col("nobody")', "CheckAnalysis.scala"),
     ("no_number", "user_data", "[CAST_INVALID_INPUT] The value 'x", 'text.cast("int")', "JVM stacktrace"),
     ("over_an_rdd", "user_query", "rdd: functions run in Spark Connect, which has no RDDs", "source.rdd", "rdd"),
-    ("with_a_context", "user_query", "sparkContext: functions run in Spark Connect", "setLogLevel", "sparkContext"),
+    ("with_a_context", "user_query", "sparkContext: functions run in Spark Connect", "parallelize", "sparkContext"),
     ("makes_a_context", "user_function", "SparkContext: functions run in Spark Connect", "SparkContext.get", "REMOTE"),
     ("in_the_jvm", "user_query", "_jvm: functions run in Spark Connect", "_jvm.functions", "JVM_ATTRIBUTE"),
     ("in_a_new_session", "user_query", "newSession: functions run in Spark Connect", "newSession", "JVM_ATTRIBUTE"),

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagehold.code.connect_lacks import CONTEXT, JVM, NOT_IN_CONNECT
+from stagehold.code.connect_lacks import CONTEXT, FILES, JVM, NOT_IN_CONNECT, SENT_FILES
 from stagehold.code.project import functions, load_module
 from stagehold.code.sql_job import is_sql, shown_job
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
@@ -40,6 +40,7 @@ RAGGED = (
 )
 SAID_OTHERWISE = {"CANNOT_INFER_EMPTY_SCHEMA": NO_ROWS, "NUM_COLUMNS_MISMATCH": RAGGED}
 IN_SQL = re.compile(r"\bline (?P<line>\d+),? pos \d+")
+ROOT_OF_FILES = "getRootDirectory"  # of pyspark's SparkFiles, which asserts that there is a SparkContext
 LONGEST = 400  # characters of one error in a text for people; the trace has all
 
 
@@ -99,6 +100,8 @@ def _problem(error: Exception) -> str:
     raised = raised_in_worker(error)
     if raised is not None:
         return _one_line(str(raised))
+    if isinstance(error, AssertionError) and [*_driver_frames(error)][-1].function == ROOT_OF_FILES:
+        return f"{SENT_FILES}: {FILES}"
     if not isinstance(error, PySparkException):
         return _one_line(f"{type(error).__name__}: {error}")
     if error.getCondition() in SAID_OTHERWISE:

@@ -24,6 +24,8 @@ CODE = (".py", ".pyc", ".so", ".pyi")
 LIBRARY = str(Path(stagehold.__file__).parent)
 
 _listening: list[tuple[str, dict[str, str]]] = []
+# Files that a script finds under other paths than their own, in the folder of `SparkFiles`.
+copies: dict[str, str] = {}
 
 
 @contextmanager
@@ -75,6 +77,7 @@ def _hear(event: str, arguments: tuple[object, ...]) -> None:
     if not file.startswith("/"):
         with suppress(OSError):  # the folder may be gone, and what is raised here would be the function's
             file = str(Path.cwd() / file)
+    file = copies.get(file, file)
     if file.startswith((*SYSTEM, *_own_places())) or file.endswith(CODE):
         return
     for project, found in _listening:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +16,16 @@ from stagehold.code.script_job import filled, script_tree
 from stagehold.errors import StageContractBroken
 from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import spark_uri
-from stagehold.model.context import StageContext, stage
+from stagehold.model.context import StageContext, StageFile, stage
+from stagehold.spark.calls.side_files import copies
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from stagehold.spec.pipeline import Stage
 
-LOG, SUCCESS = "_delta_log", "_SUCCESS"
+LOG = "_delta_log"
+SAY_THEIR_COLUMNS = ("parquet", "orc", "avro")  # formats that are read without knowing more
 
 
 class ScriptEnded(RuntimeError):
@@ -53,7 +57,7 @@ def script_function(declared: Stage, project: Path, output: str) -> Callable[...
             paths = {f"inputs.{name}": place for name, place in zip(frames, inputs, strict=True)}
             given = {**paths, "source": paths.get("inputs.source", ""), "output": spark_uri(output)}
             spark = next(iter(frames.values())).sparkSession
-            with _reading(spark, inputs):
+            with _reading(spark, inputs), _finding(ctx.files.values()), _own_environment():
                 _run(code, path, [filled(argument, ctx, given) for argument in declared.args])
             written.append(_written(spark, output, declared.name))
         return written[0]
@@ -72,6 +76,43 @@ def _reading(spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Iterator[N
         yield
     finally:
         session.stagehold_inputs = None
+
+
+@contextmanager
+def _finding(files: Collection[StageFile]) -> Iterator[None]:
+    """Within the block, `SparkFiles` finds the files of the stage by their names, as `spark-submit --files` sends them.
+    It is left as it is, which finds nothing, for a stage without any.
+    """
+    from pyspark import SparkFiles
+
+    before = SparkFiles._root_directory, SparkFiles._is_running_on_worker
+    with TemporaryDirectory(prefix="stagehold-") as folder:
+        found = {str(Path(folder, Path(file.path).name)): file.path for file in files}
+        for link, path in found.items():
+            Path(link).symlink_to(path)
+        if found:
+            SparkFiles._root_directory, SparkFiles._is_running_on_worker = folder, True
+        copies.update(found)
+        try:
+            yield
+        finally:
+            SparkFiles._root_directory, SparkFiles._is_running_on_worker = before
+            for link in found:
+                del copies[link]
+
+
+@contextmanager
+def _own_environment() -> Iterator[None]:
+    """What the block does to variables of the environment ends with it: the process goes on."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in {*before, *os.environ}:
+            if name not in before:
+                del os.environ[name]
+            elif os.environ.get(name) != before[name]:
+                os.environ[name] = before[name]
 
 
 def _run(code: CodeType, path: Path, arguments: Sequence[str]) -> None:
@@ -97,10 +138,15 @@ def _written(spark: SparkSession, output: str, name: str) -> DataFrame:
     if any(LOG in file.parts for file in files):
         return spark.read.format("delta").load(spark_uri(output))
     rows = [file for file in files if not file.name.startswith(("_", "."))]
-    if any(file.suffix == ".parquet" for file in rows):
-        return spark.read.parquet(spark_uri(output))
-    found = f"{rows[0].name} to ${{output}}, which is neither Parquet nor Delta" if rows else "nothing to ${output}"
+    for form in SAY_THEIR_COLUMNS:
+        if any(file.suffix == f".{form}" for file in rows):
+            return spark.read.format(form).load(spark_uri(output))
+    found = (
+        f"{rows[0].name} to ${{output}}, which is neither Parquet, ORC, Avro nor Delta"
+        if rows
+        else "nothing to ${output}"
+    )
     wrote = ", and no rows, whose columns nobody knows" if files and not rows else ""
     raise StageContractBroken(
-        name, f"its script wrote {found}{wrote}; have it write its rows there, as Parquet or Delta"
+        name, f"its script wrote {found}{wrote}; have it write its rows there, as Parquet, ORC, Avro or Delta"
     )

@@ -74,6 +74,17 @@ class StageSession(ConnectSession):
         self.stop()
 
     @property
+    def sparkContext(self) -> Any:
+        """What jobs of classic Spark ask of it beside computing, :class:`ClassicContext`."""
+        from stagehold.spark.session.classic_context import ClassicContext
+
+        return ClassicContext(cast("SparkSession", self))
+
+    @property
+    def _jvm(self) -> Any:
+        return self.sparkContext._jvm
+
+    @property
     def read(self) -> DataFrameReader:
         return WatchedReader(self, self.stagehold_watch)
 
