@@ -148,6 +148,18 @@ def test_calls_and_reads_are_found_with_the_lines_of_the_file(project):
     assert found == [("env", "RATE", "jobs/old_job.py:4"), ("file", "config/rates.csv", "jobs/old_job.py:7")]
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("sys.path.append('/lib')", "uses sys.path; the project's modules, and those beside a script, are found"),
+        ("HERE = __file__", "uses __file__; relative paths begin at the project's folder"),
+    ],
+)
+def test_what_keeps_a_script_from_being_compared_is_told_with_its_line(project, line, why):
+    (project / FILE).write_text(f"import sys\n\nprint(sys.argv)\n{line}\n")
+    assert str(code_fingerprint(JOB, project).reason).startswith(f"jobs/old_job.py line 4 {why}")
+
+
 def test_an_import_that_is_sure_to_fail_is_told_with_its_line(project):
     (project / FILE).write_text("import sys\nimport not_installed_anywhere\n")
     assert code_problems(JOB, project) == ("jobs/old_job.py:2: imports not_installed_anywhere, which is not installed",)

@@ -23,7 +23,7 @@ from stagehold.settings import Settings, checked_project_file, load_settings
 if TYPE_CHECKING:
     from stagehold.spec.pipeline import Pipeline, Stage
 
-PLACE_OF_CODE = re.compile(r"(?P<module>[\w.]+) line (?P<line>\d+)")  # as the reasons of fingerprints begin
+PLACE_OF_CODE = re.compile(r"(?P<module>[\w./-]+) line (?P<line>\d+)")  # as the reasons of fingerprints begin
 Files = Annotated[list[str] | None, typer.Argument(help="Files of pipelines. Default: all of the project's.")]
 
 

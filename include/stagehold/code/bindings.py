@@ -194,6 +194,12 @@ def chains_from(node: ast.AST, roots: frozenset[str]) -> frozenset[Chain]:
     return frozenset().union(*(chains_from(child, roots) for child in ast.iter_child_nodes(node)))
 
 
+def line_of(statement: ast.stmt, chain: Chain) -> int:
+    """The first line that has a dotted name; that of the statement if none has."""
+    lines = (node.lineno for node in ast.walk(statement) if isinstance(node, ast.expr) and _chain(node) == chain)
+    return min(lines, default=statement.lineno) if chain else statement.lineno
+
+
 @lru_cache(maxsize=STATEMENTS)
 def nested_imports(statement: ast.stmt) -> tuple[ast.Import | ast.ImportFrom, ...]:
     """Imports anywhere inside the statement."""

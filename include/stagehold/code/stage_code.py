@@ -26,11 +26,13 @@ from stagehold.code.bindings import (
     global_chains,
     imports_of,
     is_project,
+    line_of,
     nested_imports,
     text_of,
     with_parents,
 )
 from stagehold.code.project import Module, find_module, found_once, load_module
+from stagehold.code.script_job import is_script
 from stagehold.model.keys.compute_key import digest
 
 DYNAMIC_NAMES = frozenset(
@@ -140,11 +142,11 @@ class _Closure:
 
     def follow(self, module: str, statement: ast.stmt) -> None:
         """Reach everything that one statement refers to."""
-        place = f"{module} line {statement.lineno}"
         source, _ = self.load(module)
         for name in sorted(DYNAMIC_ATTRIBUTES & attributes(statement)):
-            raise CannotFollow(f"{place} uses {name}")
+            raise CannotFollow(f"{_place(module, statement, ())} uses {name}")
         for chain in sorted(global_chains(statement)):
+            place = _place(module, statement, chain)
             found = self.places(module, chain[0])
             for where in found:
                 self.reach_name(where, chain[0], chain[1:], place)
@@ -154,7 +156,7 @@ class _Closure:
         self.load_all(imported for imports in local.values() for imported in imports)
         for chain in sorted(chains_from(statement, frozenset(local))):
             for imported in local[chain[0]]:
-                self.reach_import(module, imported, chain[1:], place)
+                self.reach_import(module, imported, chain[1:], _place(module, statement, chain))
 
     def load(self, name: str) -> tuple[Module, Bindings]:
         """The module, counting what importing it runs: its own effects and those of what it imports."""
@@ -243,6 +245,11 @@ class _Closure:
             self.parts[module, name] = tuple(map(text_of, counted))
             self.counted.extend((module, statement) for statement in counted)
             self.pending.extend((module, statement) for statement in counted)
+
+
+def _place(module: str, statement: ast.stmt, chain: Chain) -> str:
+    """Where a statement uses a name. A script is one statement, so the line is looked for in it."""
+    return f"{module} line {line_of(statement, chain) if is_script(module) else statement.lineno}"
 
 
 def _refuse_dynamic(target: str, place: str) -> None:
