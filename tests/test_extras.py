@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tomllib
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from stagehold.lake.store.files import files_at
 from stagehold.ledger import Ledger
 from stagehold.local import airflow_process
 from stagehold.local.demo.demo_run import expected_top_orders
+from stagehold.local.project.new_project import write_project
 from stagehold.local.setup.__main__ import main as set_up
 from stagehold.model.keys.compute_key import result_versions
 from stagehold.run.stage.spark_engine import SparkEngine
@@ -136,16 +138,36 @@ def test_the_client_of_spark_alone_starts_no_server(
     assert "pip install 'stagehold[server]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", ["check --spark", "up", "up --spark-only", "up --foreground"])
 def test_a_command_that_needs_spark_here_says_so_and_starts_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: Callable[[str], None]
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: Callable[[str], None]
 ) -> None:
     monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STAGEHOLD_SPARK_REMOTE", raising=False)
     without("pyspark")
-    answer = CliRunner().invoke(app, ["check", "--spark"])
+    answer = CliRunner().invoke(app, words.split())
     assert answer.exit_code == 1
     assert "pyspark is needed to start Spark on this machine" in answer.output
     assert "Traceback" not in answer.output
+
+
+@pytest.mark.parametrize("package", ["pyspark", "great_expectations"])
+def test_a_run_that_lacks_something_does_not_begin(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: Callable[[str], None], ledger_file: Path
+) -> None:
+    monkeypatch.delenv("STAGEHOLD_SPARK_REMOTE", raising=False)
+    folders = {"HOME": ".stagehold", "PROJECT": ".", "PIPELINES": "include/pipelines", "SUITES": "include/suites"}
+    for name, folder in folders.items():
+        monkeypatch.setenv(f"STAGEHOLD_{name}", str(tmp_path / folder))
+    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{ledger_file}")
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path)
+    without(package)
+    answer = CliRunner().invoke(app, ["run", "customer_totals", "--interval", "2026-11-20"])
+    assert answer.exit_code == 1
+    assert f"{package} is needed to" in answer.output
+    listed = CliRunner().invoke(app, ["status", "--json"])
+    assert json.loads(listed.output)["runs"] == []
 
 
 def test_no_java_names_the_extra_too() -> None:

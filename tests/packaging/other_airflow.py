@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from stagehold.settings import PROJECT, load_settings
 
 PROBE = Path(__file__).with_name("probe.py")
 PACKAGED = ("include", "pyproject.toml", "README.md", "LICENSE")
+PINS = re.compile(r"^(?!importlib-metadata=)(\S+==\S+(?: ; [^\\\n]+)?) \\$", re.MULTILINE)
 # What the own tests of a new project need besides.
 TEST_RUNNER = "pytest>=8.3"
 # Settings of this process; PySpark notes in the last that it has had a session over Spark Connect.
@@ -66,6 +68,22 @@ class OtherAirflow:
     def add(self, *words: str) -> None:
         """Install into the environment; ``words`` are as pip's."""
         _run([*_installer(), "--python", str(self.python), *words])
+
+    def constraints(self) -> tuple[str, str]:
+        """For `add`: as locked here, but for what delta-spark bounds and nothing else does, which is the newest."""
+        place = self.folder / "constraints.txt"
+        place.write_text("\n".join(PINS.findall((PROJECT / "requirements.txt").read_text())))
+        return "-c", str(place)
+
+    def megabytes(self) -> int:
+        """What all that is installed takes on the disk."""
+        return sum(self.folders().values()) // 1024
+
+    def folders(self) -> dict[str, int]:
+        """That of each folder and file among what is installed, in kilobytes."""
+        (packages,) = self.folder.glob("environment/lib/python3*/site-packages")
+        lines = _run(["du", "-sk", *map(str, packages.iterdir())]).splitlines()
+        return {Path(place).name: int(size) for size, place in (line.split("\t") for line in lines)}
 
     def versions(self) -> dict[str, str]:
         """What is installed, by name."""

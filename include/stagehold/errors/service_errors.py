@@ -41,7 +41,7 @@ class PackageMissing(ServiceError, Terminal):
         self.package, self.extra, self.purpose, self.environment = package, extra, purpose, environment
         way = f", {otherwise}," if otherwise else ""
         super().__init__(
-            f"{package} is needed to {purpose}, and is not installed in {environment}. Nothing was started, and what "
+            f"{package} is needed to {purpose}, and is not installed in {environment}. Nothing was computed, and what "
             f"was recorded stays safe to read. Run `pip install 'stagehold[{extra}]'` there{way} and go on."
         )
 

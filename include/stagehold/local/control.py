@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from stagehold.errors import ServerInUse, ServicesFailed
+from stagehold.extras import Extra, require
 from stagehold.local.guard import end_leftovers
 from stagehold.local.ports import require_free
 from stagehold.local.state import ServicePhase, SupervisorState, living_supervisor, read_state, remove_state
@@ -32,10 +33,12 @@ log = logging.getLogger(__name__)
 def require_free_ports(settings: Settings, *, spark_only: bool = False) -> None:
     """Refuse before anything is started.
 
+    :raises PackageMissing: Spark would be started here, and is not installed whole.
     :raises ServerInUse: runs of this home have a Spark server of their own now.
     :raises PortTaken: it names the setting.
     """
     if not settings.spark_remote:
+        require(Extra.SERVER)
         stop_if_unused(settings)
         if running_server(settings):
             raise ServerInUse([str(user) for user in server_users(settings)])

@@ -10,6 +10,7 @@ from itertools import count
 
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors import UnknownName
+from stagehold.extras import Extra, require
 from stagehold.gates.judge import import_great_expectations
 from stagehold.lake.catalog_entry import unregistered
 from stagehold.model.keys.interval_key import moment_of
@@ -119,6 +120,7 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
         refuse_broken_code(request.pipeline, plan, settings)
         refuse_too_early(request.pipeline, plan)
         if plan.stages_that_compute():
+            _require_packages(request.pipeline, settings)
             task.find_secrets(settings)
             for form in exchange_forms(known.pipeline):
                 if form.whole:
@@ -134,6 +136,14 @@ def _accept(task: RegionTask, settings: Settings, progress: Progress) -> ResumeP
             for change in stage_changes(known, plan):
                 progress(str(change))
         return plan
+
+
+def _require_packages(pipeline: Pipeline, settings: Settings) -> None:
+    """:raises PackageMissing: of Spark, where it is started here, or of what judges."""
+    if pipeline.launcher is Launcher.SUBMIT or not settings.spark_remote:
+        require(Extra.SERVER)
+    if any(stage.gate for stage in pipeline.stages):
+        require(Extra.GATES)
 
 
 def _run_with_restarts(task: RegionTask, settings: Settings, progress: Progress) -> RegionOutcome:
