@@ -148,6 +148,19 @@ def test_calls_and_reads_are_found_with_the_lines_of_the_file(project):
     assert found == [("env", "RATE", "jobs/old_job.py:4"), ("file", "config/rates.csv", "jobs/old_job.py:7")]
 
 
+def test_a_module_that_is_found_only_from_the_scripts_folder_is_told_with_its_name_in_the_project(project):
+    (project / "jobs" / "helpers" / "text.py").write_text(
+        "from helpers.money import net\nfrom settings import LEAST\n\ndef clean(frame):\n    return frame\n"
+    )
+    told = [problem.partition("; ")[2] for problem in code_problems(JOB, project)]
+    assert told == [
+        "jobs/helpers is there, which is called jobs.helpers in the project; write that, or move what is in jobs/ into "
+        "the project's folder",
+        "jobs/settings.py is there, which is called jobs.settings in the project; write that, or move what is in jobs/ "
+        "into the project's folder",
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [

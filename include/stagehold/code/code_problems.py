@@ -20,6 +20,12 @@ from stagehold.code.stage_code import reached_code
 UNDECIDED = frozenset({"globals", "exec", "setattr", "vars", "locals"})  # may bind names that the text does not show
 
 
+_CALLED = (
+    "; {place} is there, which is called {name} in the project; write that, or move what is in {folder}/ into the "
+    "project's folder"
+)
+
+
 def code_problems(job: str, project: Path) -> tuple[str, ...]:
     """Everything that is sure to fail, in the order in which it is met, each as `file:line: what`."""
     first, *others = job.splitlines()
@@ -90,7 +96,9 @@ class _Reading:
         top = imported.module.partition(".")[0]
         if not is_project(top, self.project):
             if not _is_installed(top):
-                self._tell(module, line, f"imports {imported.module}, which is not installed")
+                self._tell(
+                    module, line, f"imports {imported.module}, which is not installed{self._nearby(module, top)}"
+                )
             return
         for name in imported.loads:
             if find_module(name, self.project) is None:
@@ -99,6 +107,20 @@ class _Reading:
                 return
             self.load(name)
         self._check_member(module, line, imported)
+
+    def _nearby(self, module: Module, top: str) -> str:
+        """Where it is in a folder above the module's, which `spark-submit` would look in, and the project does not."""
+        for folder in module.path.parents:
+            if folder == self.project or not folder.is_relative_to(self.project):
+                break
+            for place in (folder / f"{top}.py", folder / top):
+                if place.is_file() or any(place.glob("*.py")):
+                    return _CALLED.format(
+                        place=place.relative_to(self.project).as_posix(),
+                        folder=folder.relative_to(self.project).as_posix(),
+                        name=".".join(place.relative_to(self.project).with_suffix("").parts),
+                    )
+        return ""
 
     def _check_member(self, module: Module, line: int, imported: Imported) -> None:
         name = imported.name
