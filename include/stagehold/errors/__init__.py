@@ -15,6 +15,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- InvalidInterval          an interval that does not exist, or that may be several
     |   +-- ProductionMissing        a sandbox has no production to read
     |   +-- UnknownName              a pipeline, stage, run or partition that does not exist
+    |   |   +-- NoRunStopped         no run has failed or was stopped
     |   +-- UnknownCheckpoint        what was named is no checkpoint of the lake
     |   +-- QueryRefused             a statement over a checkpoint may not be carried out, or cannot be
     |   +-- ForeignDag               a DAG that has no Stagehold regions

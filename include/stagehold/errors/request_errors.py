@@ -110,6 +110,20 @@ class UnknownName(RequestError, Terminal):
         super().__init__(f"There is no {kind} {given!r}. Known: {', '.join(self.known) or 'none'}.")
 
 
+class NoRunStopped(UnknownName):
+    """No run has stopped. One whose process was killed a moment ago counts as going on until its lease ends."""
+
+    def __init__(self, going_on: Sequence[str], lease_seconds: int) -> None:
+        self.kind, self.given, self.known = "run", "newest", tuple(going_on)
+        held = (
+            f"{self.known[0]} counts as going on: its lease was renewed in the last {lease_seconds} seconds. If "
+            f"it was killed, `stagehold resume {self.known[0]}` waits until the lease ends, and goes on from there."
+            if going_on
+            else "`stagehold status` lists the newest, and `stagehold run PIPELINE` starts one."
+        )
+        RequestError.__init__(self, f"There is no run that failed or was stopped. {held}")
+
+
 class UnknownCheckpoint(RequestError, Terminal):
     """What was named is no checkpoint or savepoint of the lake."""
 

@@ -6,7 +6,7 @@ import pytest
 from tests.ledger.samples import RUN_ENDS, run
 
 from stagehold.cli.running.resume import run_to_resume
-from stagehold.errors import UnknownName
+from stagehold.errors import NoRunStopped
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.records import Attempt, AttemptState, RunState
 from stagehold.model.states import UNTIL_RUNNING
@@ -50,5 +50,8 @@ def test_the_newest_run_that_stopped_is_resumed_and_one_whose_command_was_killed
     if found:
         assert run_to_resume(None, settings).run_id == "stopped"
     else:
-        with pytest.raises(UnknownName, match="failed or was stopped"):
+        with pytest.raises(NoRunStopped, match="failed or was stopped") as told:
             run_to_resume(None, settings)
+        goes_on = (launcher, state) == ("cli", RunState.RUNNING)
+        next_step = "`stagehold resume stopped` waits until the lease ends" if goes_on else "`stagehold run PIPELINE`"
+        assert next_step in str(told.value)

@@ -64,11 +64,12 @@ def resume(
 def run_to_resume(run_id: str | None, settings: Settings, pipeline: str | None = None) -> Run:
     """The run of that name, or the newest, of one pipeline or of all, that failed or was stopped.
 
-    :raises UnknownName: there is none
+    :raises NoRunStopped: there is none
     """
     from stagehold.chronicle.chronicle import open_ledger
     from stagehold.cli.status import lost_ledger
-    from stagehold.errors import UnknownName
+    from stagehold.errors import NoRunStopped
+    from stagehold.model.records import RunState
 
     with open_ledger(settings) as ledger:
         if run_id is not None:
@@ -76,7 +77,8 @@ def run_to_resume(run_id: str | None, settings: Settings, pipeline: str | None =
         recent = [run for run in ledger.runs.recent(limit=100) if pipeline in (None, run.pipeline)]
         stopped = next((run for run in recent if _has_stopped(run, ledger)), None)
     if stopped is None:
-        error = UnknownName("run that failed or was stopped", "newest", [run.run_id for run in recent[:5]])
+        going_on = [run.run_id for run in recent if run.state is RunState.RUNNING and run.launcher != "airflow"]
+        error = NoRunStopped(going_on, settings.lease_seconds)
         if not recent and (hint := lost_ledger(settings)):
             error.add_note(hint)
         raise error
