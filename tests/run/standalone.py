@@ -38,7 +38,7 @@ class Cluster:
         self.workers.append(self.started.enter_context(daemon(self.folder, "worker.Worker", *given, self.master)))
 
     def await_workers(self) -> None:
-        until(lambda: log_of(self.folder, "master.Master").count("Registering worker") == self.begun, 60)
+        until(lambda: log_of(self.folder, "master.Master").count("Registering worker") >= self.begun, 60)
 
     def lose_worker(self) -> None:
         """Kill a worker with all that it has started, as the loss of its machine does."""

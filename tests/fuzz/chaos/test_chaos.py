@@ -11,10 +11,3 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 def test_a_run_to_which_faults_happen_comes_right(tmp_path):
     (outcome,) = chaos(tmp_path, seed=1, numbers=[1])
     assert outcome.violation is None, "\n".join([*outcome.steps, str(outcome.violation)])
-
-
-@pytest.mark.parametrize(("backend", "fault"), [("bucket", "burst"), ("cluster", "worker")])
-def test_so_does_a_run_elsewhere_to_which_what_happens_there_alone_happens(backend, fault, tmp_path):
-    (outcome,) = chaos(tmp_path, seed=81, numbers=[5], backend=backend)
-    assert outcome.violation is None, "\n".join([*outcome.steps, str(outcome.violation)])
-    assert outcome.counts[fault] == 1
