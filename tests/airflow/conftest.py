@@ -69,6 +69,12 @@ def bearer(api: TestClient) -> Callable[[str | None], dict[str, str]]:
 
 
 @pytest.fixture
+def own_ledger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In which there are no pipelines that other tests recorded: its bytes are for whoever may see all of them."""
+    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
+
+
+@pytest.fixture
 def half_done(synced_airflow: Path, request: pytest.FixtureRequest) -> HalfDone:
     """A new half-done run; ``@pytest.mark.parametrize("half_done", [run id], indirect=True)`` names it."""
     run_id = getattr(request, "param", f"manual__{uuid4()}")

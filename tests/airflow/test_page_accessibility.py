@@ -55,7 +55,7 @@ def found_by_axe(page: Page) -> list[str]:
     return found
 
 
-def test_axe_finds_nothing_on_the_page_of_all_pipelines(page, stopped):
+def test_axe_finds_nothing_on_the_page_of_all_pipelines(page, own_ledger, stopped):
     page.goto("/plugin/stagehold-pipelines")
     expect(page.get_by_test_id(f"need-{PIPELINE}-{stopped}")).to_be_visible()
     expect(page.get_by_test_id("storage")).to_contain_text("iB")

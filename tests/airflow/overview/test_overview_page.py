@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.browser]
 
 URL = "/plugin/stagehold-pipelines"
 LOOK = """async () => (await import('/stagehold/static/overview_page/overview_texts.js')).lookPage(
-    {name: 'one', standing: 'failing'}, {interval: '2026-11-20', run_id: 'of-a-command'})"""
+    {name: 'one', place: 'one', standing: 'failing'}, {interval: '2026-11-20', run_id: 'of-a-command'})"""
 COLOUR = "(card) => getComputedStyle(card).backgroundColor"
 
 
@@ -89,7 +89,7 @@ def test_the_page_is_reached_from_the_menu(page, synced_airflow):
 
 
 @pytest.mark.parametrize("page", ["viewer"], indirect=True)
-def test_leases_sizes_and_versions_are_told(page, half_done):
+def test_leases_sizes_and_versions_are_told(page, own_ledger, half_done):
     with Ledger.open(load_settings().ledger_url) as ledger:
         lease = ledger.leases.acquire("shipping_priority/day/orders", "me|host|7|1", 60)
         page.goto(URL)

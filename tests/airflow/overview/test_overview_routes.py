@@ -171,12 +171,6 @@ def counted(api, headers) -> dict:
     return sizes
 
 
-@pytest.fixture
-def own_ledger(monkeypatch, tmp_path):
-    """In which there are no pipelines that other tests recorded: its bytes are for whoever may see all of them."""
-    monkeypatch.setenv("STAGEHOLD_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
-
-
 def test_sizes_are_summed_from_what_is_on_record(api, bearer, own_ledger, half_done):
     sizes = counted(api, bearer("viewer"))
     (ledger,) = sizes["ledgers"]
