@@ -6,18 +6,19 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.ledger.samples import record
+from tests.ledger.samples import RUN_ENDS, record, run
 from tests.run.small_project import NUMBERS, SmallProject
 from typer.testing import CliRunner
 
 from stagehold.cli.main import app
 from stagehold.errors import EarlierMissing, SparkUnavailable
 from stagehold.model.backfill import BackfillChoice
-from stagehold.model.records import AttemptState, Cell
+from stagehold.model.records import AttemptState, Cell, RunState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.backfill.backfill_planning import plan_backfill
 from stagehold.run.here.local_run import run_locally
 from stagehold.run.here.region import run_region
+from stagehold.run.planning.earlier_states import KnownIntervals, earlier_states, later_intervals
 from stagehold.run.planning.planning import RunRequest
 from stagehold.run.planning.task import RegionTask
 
@@ -113,3 +114,64 @@ def test_a_backfill_leaves_it_out_with_the_reason_and_its_first_date_runs_once_t
     assert (alone.runs, alone.refusal) == (0, "There is nothing to run. 1 of 1 intervals cannot be planned.")
     assert f"{MISSING} has to run first" in str(alone.intervals[0].problem)
     assert [interval.problem for interval in filled.intervals] == [None] * 3
+
+
+@pytest.fixture
+def first_failed(project):
+    """A pipeline of which one interval was asked for, failed, and left nothing."""
+    with project.ledger() as ledger:
+        ledger.runs.start(replace(run("first"), pipeline="sums", interval=RAN))
+        ledger.runs.apply("first", *RUN_ENDS[RunState.FAILED])
+
+    def declared(**fields):
+        stages = {**STAGES, "totals": {**STAGES["totals"], **fields}}
+        return project.pipeline("sums", stages, schedule="@daily", restart={"strategy": "none"})
+
+    return declared
+
+
+def gap(project, pipeline, interval):
+    with project.ledger() as ledger:
+        (earlier,) = earlier_states(pipeline, interval, KnownIntervals(ledger), None).values()
+    return earlier.gap and earlier.gap.interval
+
+
+def test_an_interval_that_failed_before_it_left_anything_is_not_passed_over(project, first_failed):
+    with pytest.raises(EarlierMissing, match=f"{RAN} has to run first.*`state_begins`"):
+        run_locally(RunRequest(first_failed(), "early", MISSING, {}), project.settings, print)
+    assert attempts(project, first_failed()) == ()
+    with project.ledger() as ledger:
+        ledger.runs.start(replace(run("second"), pipeline="sums", interval=RAN))
+        ledger.runs.apply("second", *RUN_ENDS[RunState.FINISHED])
+    assert gap(project, first_failed(), MISSING) is None, "a stage that was declared later begins where it runs"
+
+
+@pytest.mark.parametrize(
+    ("begins", "interval", "missing"),
+    [
+        (MISSING, MISSING, None),
+        (MISSING, EARLY, MISSING),
+        (EARLY, MISSING, RAN),
+        (RAN, MISSING, RAN),
+    ],
+)
+def test_where_state_begins_is_declared_what_is_between_has_to_run(project, first_failed, begins, interval, missing):
+    assert gap(project, first_failed(state_begins=begins), interval) == missing
+
+
+@pytest.mark.parametrize(
+    ("begins", "interval", "before", "after"),
+    [(EARLY, EARLY, MISSING, None), (EARLY, "2026-11-03", MISSING, None), (RAN, EARLY, MISSING, MISSING)],
+)
+def test_what_was_kept_before_state_begins_anew_is_of_no_meaning(project, pipeline, begins, interval, before, after):
+    again = project.pipeline(
+        "sums", {**STAGES, "totals": {**STAGES["totals"], "state_begins": begins}}, schedule="@daily"
+    )
+    assert gap(project, pipeline, interval) == before
+    assert gap(project, again, interval) == (after if interval == EARLY else before)
+    with project.ledger() as ledger:
+        lease = ledger.leases.acquire("y", "me", 60)
+        ledger.partitions.record([record(0, cell=Cell("sums", again.stage("totals").id, "2026-11-05"))], lease)
+        later = ("2026-11-05",)
+        assert later_intervals(pipeline, pipeline.stage("totals"), RAN, ledger) == later
+        assert later_intervals(again, again.stage("totals"), RAN, ledger) == (later if begins == RAN else ())

@@ -91,7 +91,8 @@ class EarlierMissing(RunError, Terminal):
         super().__init__(
             f"{stage} {reason}. Nothing of it was computed, and what was recorded stays safe to read. Run that "
             f"interval, `stagehold run {pipeline} --interval {interval}` or a backfill of it, and then this one. "
-            "To leave it out on purpose, begin this one with a savepoint of an earlier interval: `--restore`."
+            "To leave it out on purpose, begin this one with a savepoint of an earlier interval: `--restore`; "
+            f"or say with which interval the state of {stage} begins: `state_begins`."
         )
 
 

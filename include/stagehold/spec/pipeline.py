@@ -15,7 +15,7 @@ from stagehold.model.keys.key_groups import HIGHEST
 from stagehold.model.stage_state import StateShape
 from stagehold.model.units import KILOBYTE, MEGABYTE, Size
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration, ScheduleForm, TaskSettings
-from stagehold.spec.settings.fields import Columns, Count, Names, Options, Params, SpecPart, Switch
+from stagehold.spec.settings.fields import Columns, Count, IntervalText, Names, Options, Params, SpecPart, Switch
 from stagehold.spec.settings.launch_settings import Resources
 from stagehold.spec.settings.output_settings import (
     ColumnForm,
@@ -216,6 +216,11 @@ class StageSettings(KeepSettings):
     """What the stage keeps from interval to interval, by names of your choice; see the fields of a state. Intervals
     then run in the order of the schedule.
     Example: `state: {totals: {kind: keyed, key: customer, columns: {customer: bigint, orders: bigint}}}`"""
+
+    state_begins: IntervalText | None = None
+    """The first interval of the stage's `state`, which begins with nothing; each later one needs all between. Without
+    it state begins with the first interval that runs, unless an earlier one was asked for and has not finished.
+    Example: `state: {totals: {kind: split, columns: {orders: bigint}}}, state_begins: 2026-11-01`"""
 
     on_complete: str | None = None
     """A function, as `module:function` below the project, that is called with what the stage has in a checkpoint each

@@ -87,3 +87,24 @@ def test_keys_of_partitions_that_were_not_dealt_by_key_are_refused(project):
 def test_a_function_that_goes_by_waves_keeps_no_state(project):
     ((_, field, said),) = project.problems(with_state(LIST, below="inputs: {joined: forward}"))
     assert (field, said) == ("stages.cleaned.per_wave", "true | false with state, which goes by partition")
+
+
+@pytest.mark.parametrize("written", ["2026-11-01", "'2026-11-01'", "2026-11-01T02:00:00Z"])
+def test_state_begins_with_an_interval_of_the_schedule(project, written):
+    text = with_state(KEYED, below="gate: joined").replace("    state:", f"    state_begins: {written}\n    state:")
+    assert project.load(text).stage("joined").state_begins in ("2026-11-01", "2026-11-01T02:00:00+00:00")
+
+
+@pytest.mark.parametrize("written", ["2026-11-01T03:00:00Z", "whole", "'2026-02-30'"])
+def test_another_interval_is_refused(project, written):
+    text = with_state(KEYED).replace("    state:", f"    state_begins: {written}\n    state:")
+    ((_, field, said),) = project.problems(text)
+    assert field == "stages.joined.state_begins"
+    assert "an interval of the schedule 0 2 * * *, such as 2026-11-01" in said
+
+
+def test_without_state_none_begins(project):
+    text = edited("    gate: joined =>     gate: joined\\n    state_begins: 2026-11-01")
+    assert [said[1:] for said in project.problems(text)] == [
+        ("stages.joined.state_begins", "'2026-11-01' | nothing without state")
+    ]

@@ -14,7 +14,6 @@ from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from stagehold.ledger.ledger import Ledger
     from stagehold.model.records import Run
     from stagehold.run.planning.planning import RunRequest
 
@@ -70,12 +69,13 @@ def run_to_resume(run_id: str | None, settings: Settings, pipeline: str | None =
     from stagehold.cli.status import lost_ledger
     from stagehold.errors import NoRunStopped
     from stagehold.model.records import RunState
+    from stagehold.run.lease.lost_attempts import has_stopped
 
     with open_ledger(settings) as ledger:
         if run_id is not None:
             return ledger.runs.get(run_id)
         recent = [run for run in ledger.runs.recent(limit=100) if pipeline in (None, run.pipeline)]
-        stopped = next((run for run in recent if _has_stopped(run, ledger)), None)
+        stopped = next((run for run in recent if has_stopped(run, ledger)), None)
     if stopped is None:
         going_on = [run.run_id for run in recent if run.state is RunState.RUNNING and run.launcher != "airflow"]
         error = NoRunStopped(going_on, settings.lease_seconds)
@@ -83,24 +83,6 @@ def run_to_resume(run_id: str | None, settings: Settings, pipeline: str | None =
             error.add_note(hint)
         raise error
     return stopped
-
-
-def _has_stopped(run: Run, ledger: Ledger) -> bool:
-    """A command that was killed could not say so: its run still counts as running, but nobody holds a lease for it.
-
-    Airflow knows by itself which of its runs go on. What is failing or being cancelled has stopped when nobody works on
-    it any more.
-    """
-    from stagehold.ledger.leases import lease_of
-    from stagehold.model.records import RunState
-
-    if run.state in (RunState.FAILED, RunState.CANCELED, RunState.SUSPENDED):
-        return True
-    ends = run.state in (RunState.FAILING, RunState.CANCELLING)
-    if run.state is RunState.FINISHED or (run.launcher == "airflow" and not ends):
-        return False
-    began = (attempt for attempt in ledger.attempts.of_run(run.run_id) if attempt.began)
-    return not any(ledger.leases.alive(lease_of(attempt)) for attempt in began)
 
 
 def request_again(run: Run, again: Sequence[str], settings: Settings) -> RunRequest:

@@ -60,12 +60,22 @@ def goes_on(run: Run, ledger: Ledger) -> bool:
     return bool(ledger.leases.alive_among((), [f"{run.pipeline}/{run.interval}/"], 1))
 
 
-def run_loss(run: Run, ledger: Ledger) -> Loss | None:
-    """The last loss of a run that nobody ended and nobody works on: it was killed, and the ledger says that it runs.
-    Airflow tries again by itself, so a run of its is not lost while it runs.
+def has_stopped(run: Run, ledger: Ledger) -> bool:
+    """Whether a run that did not finish may be resumed: it ended, or nobody works on it.
+
+    A command that was killed could not say so; its run still counts as running. Airflow tries again by itself, so a run
+    of its has not stopped while it runs; one that is failing or being cancelled has when nobody works on it any more.
+    A command that is between two attempts at this moment cannot be told from one that was killed there.
     """
-    ours = run.launcher != "airflow" or run.state is not RunState.RUNNING
-    if not ours or RUN.is_terminal(run.state) or goes_on(run, ledger):
+    if RUN.is_terminal(run.state):
+        return run.state is not RunState.FINISHED
+    airflow_goes_on = run.launcher == "airflow" and run.state not in (RunState.FAILING, RunState.CANCELLING)
+    return not airflow_goes_on and not goes_on(run, ledger)
+
+
+def run_loss(run: Run, ledger: Ledger) -> Loss | None:
+    """The last loss of a run that nobody ended and that has stopped in the middle of an attempt: it was killed."""
+    if RUN.is_terminal(run.state) or not has_stopped(run, ledger):
         return None
     attempts = ledger.attempts.of_run(run.run_id)
     going = {attempt.attempt_id for attempt in attempts if not ATTEMPT.is_terminal(attempt.state)}

@@ -14,8 +14,8 @@ from stagehold.chronicle.chronicle import facts_told, records_told
 from stagehold.chronicle.missing_facts import newest_records
 from stagehold.lake.available import missing_files
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.keys.interval_key import following_key, moment_of, previous_key
-from stagehold.model.records import Cell, PartitionRecord
+from stagehold.model.keys.interval_key import following_key, interval_key, moment_of, previous_key
+from stagehold.model.records import Cell, PartitionRecord, RunState
 from stagehold.plan.state.earlier_state import Earlier, Gap, earlier_of
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
@@ -51,6 +51,11 @@ class KnownIntervals:
         )
         return frozenset((*self.ledger.partitions.intervals_of(pipeline, stage_id), *(cell.interval for cell in told)))
 
+    def unfinished(self, pipeline: str) -> frozenset[str]:
+        """The intervals that were asked for, and whose newest run has not finished."""
+        runs = self.ledger.runs.newest_of_intervals(pipeline)
+        return frozenset(run.interval for run in runs if run.state is not RunState.FINISHED)
+
     @cached_property
     def _told(self) -> tuple[PartitionRecord, ...]:
         if self.production is None:
@@ -74,10 +79,15 @@ def earlier_states(
 
 
 def later_intervals(pipeline: Pipeline, stage: Stage, interval: str, ledger: Ledger) -> tuple[str, ...]:
-    """Later intervals in which the stage has records, in order."""
+    """Later intervals in which the stage has records, in order, without those before which its state begins anew."""
     known = _in_order(ledger.partitions.intervals_of(pipeline.name, stage.id), pipeline.schedule)
-    own = moment_of(interval, pipeline.schedule)
-    return tuple(key for moment, key in known if own and moment > own)
+    own, schedule = moment_of(interval, pipeline.schedule), _schedule_of(pipeline)
+    begins = _beginning(stage, schedule)
+    return tuple(
+        key
+        for moment, key in known
+        if own and moment > own and not _begins_anew_between(interval, key, begins, schedule)
+    )
 
 
 def earlier_intervals(pipeline: Pipeline, stage: Stage, interval: str, known: KnownIntervals) -> tuple[str, ...]:
@@ -91,8 +101,10 @@ def _earlier(
     if begins_with is not None and not begins_with.is_of_this_interval:
         records = begins_with.kept(stage)
         return earlier_of(begins_with.plan.checkpoint.interval, records, _lost(records))
-    assert pipeline.schedule is not None, "checked by the spec"
-    before = previous_key(interval, pipeline.schedule)
+    schedule = _schedule_of(pipeline)
+    if interval == _beginning(stage, schedule):
+        return Earlier()
+    before = previous_key(interval, schedule)
     records = known.newest(Cell(pipeline.name, stage.id, before))
     if records:
         return earlier_of(before, records, _lost(records))
@@ -107,13 +119,46 @@ def _without(
     """What a stage begins with if the interval before has no records: either this is the first interval, or there is a
     gap.
     """
-    assert pipeline.schedule is not None
-    earlier = earlier_intervals(pipeline, stage, interval, known)
-    if earlier:
-        return Earlier(before, gap=Gap(following_key(earlier[0], pipeline.schedule)))
+    missing = _missing(pipeline, stage, interval, known)
+    if missing:
+        return Earlier(before, gap=Gap(missing))
     # It was taken over from another lake, or the ledger has forgotten it: what it was made from is unknown here.
     made_from = next((part.after for record in own for part in record.states if part.after), None)
     return Earlier(made_from, gap=Gap(made_from)) if made_from else Earlier()
+
+
+def _missing(pipeline: Pipeline, stage: Stage, interval: str, known: KnownIntervals) -> str | None:
+    """The first interval that has to run before this one; None if the stage begins here. An interval that was asked
+    for is waited for though it has left nothing: else its state would be missing, and nobody would see it.
+    """
+    schedule = _schedule_of(pipeline)
+    begins = _beginning(stage, schedule)
+    earlier = [
+        key
+        for key in earlier_intervals(pipeline, stage, interval, known)
+        if not _begins_anew_between(key, interval, begins, schedule)
+    ]
+    if earlier:
+        return following_key(earlier[0], schedule)
+    if begins and _before(interval, [begins], schedule):
+        return begins
+    asked = _before(interval, known.unfinished(pipeline.name), schedule)
+    return asked[-1] if asked else None
+
+
+def _schedule_of(pipeline: Pipeline) -> str:
+    assert pipeline.schedule is not None, "checked by the spec"
+    return pipeline.schedule
+
+
+def _beginning(stage: Stage, schedule: str) -> str | None:
+    return interval_key(stage.state_begins, schedule) if stage.state_begins else None
+
+
+def _begins_anew_between(earlier: str, later: str, begins: str | None, schedule: str) -> bool:
+    """Whether what ``earlier`` keeps is nothing to ``later``, since state begins with nothing after it."""
+    first, begun, last = (moment_of(key, schedule) for key in (earlier, begins or "", later))
+    return bool(first and begun and last and first < begun <= last)
 
 
 def _lost(records: Sequence[PartitionRecord]) -> frozenset[int]:

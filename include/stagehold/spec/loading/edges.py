@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from stagehold.model.keys.interval_key import ONCE
+from stagehold.errors import InvalidInterval
+from stagehold.model.keys.interval_key import ONCE, interval_key, previous_key
 from stagehold.model.keys.key_groups import HIGHEST, default_max_parallelism
 from stagehold.model.stage_state import StateKind
 from stagehold.model.units import AUTO
@@ -195,6 +196,7 @@ def _check_output(draft: Draft, name: str) -> Iterator[Problem]:
 def check_state(draft: Draft, name: str) -> Iterator[Problem]:
     """What must hold of the state that a stage keeps from interval to interval."""
     stage, path = draft.stages[name], ("stages", name, "state")
+    yield from _check_beginning(draft, name)
     if not stage.state:
         return
     yield from _check_order(draft, path)
@@ -212,6 +214,23 @@ def _check_order(draft: Draft, path: FieldPath) -> Iterator[Problem]:
     schedule = draft.form.schedule.cron
     if not draft.is_broken("schedule") and schedule in (None, ONCE):
         yield Problem(path, f"state, with the schedule {show(schedule)}", "a schedule, which puts intervals in order")
+
+
+def _check_beginning(draft: Draft, name: str) -> Iterator[Problem]:
+    stage, schedule, path = draft.stages[name], draft.form.schedule.cron, ("stages", name, "state_begins")
+    if stage.state_begins is None or draft.is_broken("schedule"):
+        return
+    if not stage.state:
+        yield Problem(path, show(stage.state_begins), "nothing without state")
+    elif schedule not in (None, ONCE) and not _is_due(stage.state_begins, schedule):
+        yield Problem(path, show(stage.state_begins), f"an interval of the schedule {schedule}, such as 2026-11-01")
+
+
+def _is_due(interval: str, schedule: str) -> bool:
+    try:
+        return bool(previous_key(interval_key(interval, schedule), schedule))
+    except InvalidInterval:
+        return False
 
 
 def _check_output_with_state(draft: Draft, name: str) -> Iterator[Problem]:

@@ -123,3 +123,7 @@ def read_bound(given: Any) -> int | date | datetime:
 
 
 Bound = Annotated[int | datetime | date, BeforeValidator(read_bound, json_schema_input_type=int | str)]
+IntervalText = Annotated[
+    str,  # YAML makes a date of what looks like one
+    BeforeValidator(lambda given: given.isoformat() if isinstance(given, date) else given, json_schema_input_type=str),
+]
