@@ -79,8 +79,8 @@ class Settings:
     """Spark Connect URL of a server that somebody else runs. Default: the local server that Stagehold runs."""
     spark_token_file: str = ""
     """File with the token of that server, in place of `token=` in the URL. Default: none."""
-    spark_port: int = 15002
-    """Port of the local Spark server."""
+    spark_port: int = 0
+    """Port of the local Spark server. Default: 15002, or another if a program listens there."""
     spark_memory: str = "2g"
     """Heap of the local Spark server."""
     spark_java_options: str = ""

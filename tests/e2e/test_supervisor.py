@@ -16,9 +16,9 @@ from tests.e2e.driven_airflow import DrivenAirflow
 from tests.e2e.stack import RUN_SECONDS, Stack
 
 from stagehold.errors import AirflowRefused, NotInTime
-from stagehold.local.ports import is_free
 from stagehold.local.state import ServicePhase, known_state, living_supervisor, read_state
 from stagehold.settings import Settings
+from stagehold.spark.ports import is_free
 from stagehold.spark.processes import identify, python_environment, session_members, wait_until
 from stagehold.spark.session.sessions import open_session, release_session
 

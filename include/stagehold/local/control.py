@@ -13,10 +13,10 @@ from collections.abc import Callable
 from stagehold.errors import ServerInUse, ServicesFailed
 from stagehold.extras import Extra, require
 from stagehold.local.guard import end_leftovers
-from stagehold.local.ports import require_free
 from stagehold.local.state import ServicePhase, SupervisorState, living_supervisor, read_state, remove_state
 from stagehold.local.supervisor import SPARK_ONLY
 from stagehold.settings import Settings
+from stagehold.spark.ports import require_free
 from stagehold.spark.processes import python_environment, wait_until
 from stagehold.spark.server.server import running_server, stop_if_unused, stop_server
 from stagehold.spark.server.server_record import server_users
@@ -42,7 +42,8 @@ def require_free_ports(settings: Settings, *, spark_only: bool = False) -> None:
         stop_if_unused(settings)
         if running_server(settings):
             raise ServerInUse([str(user) for user in server_users(settings)])
-        require_free(settings.spark_port, service="the Spark Connect server", setting="STAGEHOLD_SPARK_PORT")
+        if settings.spark_port:
+            require_free(settings.spark_port, service="the Spark Connect server", setting="STAGEHOLD_SPARK_PORT")
     if spark_only:
         return
     require_free(settings.airflow_port, service="Airflow's api-server", setting="STAGEHOLD_AIRFLOW_PORT")

@@ -51,7 +51,7 @@ class SparkService:
 
     @property
     def address(self) -> str:
-        return f"sc://{ADDRESS}:{self.settings.spark_port}"
+        return f"sc://{ADDRESS}:{self._launched.state.port}" if self._launched else ""
 
     @property
     def log(self) -> Path:

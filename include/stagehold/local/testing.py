@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from stagehold.code.project_archive import whole_archive
-from stagehold.local.ports import free_port
 from stagehold.settings import Settings, load_settings
 from stagehold.spark.calls.call_watch import watch_of
+from stagehold.spark.ports import free_port
 from stagehold.spark.server.server import spark_server, stop_server
 from stagehold.spark.session.project_modules import as_active, send_archive
 from stagehold.spark.session.sessions import open_session, release_session

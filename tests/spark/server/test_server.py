@@ -6,11 +6,14 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -20,7 +23,7 @@ import pytest
 from stagehold.errors import SparkMisconfigured, SparkUnavailable
 from stagehold.settings import Settings
 from stagehold.spark.processes import identify, python_environment, wait_until
-from stagehold.spark.server.server import port_answers, running_server, spark_server, start_server
+from stagehold.spark.server.server import USUAL_PORT, port_answers, running_server, spark_server, start_server
 from stagehold.spark.server.server_record import read_state, server_folder, server_users, write_state
 from stagehold.spark.session.sessions import open_session, release_session, translate
 
@@ -146,16 +149,27 @@ def start_user(settings: Settings) -> subprocess.Popen[str]:
     )
 
 
+@pytest.fixture
+def usual_port_taken() -> Iterator[None]:
+    with socket.socket() as other:
+        with suppress(OSError):  # who has it already is another one, too
+            other.bind(("127.0.0.1", USUAL_PORT))
+            other.listen()
+        yield
+
+
 def test_two_processes_that_start_one_at_once_share_it_and_it_ends_with_the_last_of_them(
-    own_settings: Settings,
+    own_settings: Settings, usual_port_taken: None
 ) -> None:
-    own_settings = replace(own_settings, spark_linger=0)
+    own_settings = replace(own_settings, spark_linger=0, spark_port=0)
     users = [start_user(own_settings) for _ in range(2)]
     pids = {user.stdout.readline().strip() for user in users if user.stdout}
     assert len(pids) == 1
     assert {user.pid for user in users} == {user.pid for user in server_users(own_settings)}
     for user in users:
-        assert running_server(own_settings)
+        server = running_server(own_settings)
+        assert server
+        assert server.port != USUAL_PORT
         name = str(uuid4())
         assert open_session(own_settings, name, wait_seconds=0).range(5).count() == 5
         release_session(own_settings, name)

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from stagehold.local.ports import free_port
 from stagehold.settings import Settings
+from stagehold.spark.ports import free_port
 from stagehold.spark.processes import python_environment, wait_until
 from stagehold.spark.server.class_archive import ArchivePlace, archive_place
 from stagehold.spark.server.configuration import class_path

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -34,6 +33,7 @@ from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.stopping import sigterms_told_apart
 from stagehold.secrets import masked
 from stagehold.settings import SECRET_PREFIX, Settings
+from stagehold.spark.ports import free_port
 from stagehold.spark.processes import python_environment
 from stagehold.spark.server.server_record import read_state
 from stagehold.spec.pipeline import Pipeline
@@ -162,13 +162,7 @@ def application_settings(task: RegionTask, settings: Settings, folder: DriverFol
         spark_conf=json.dumps(conf) if conf else "",
     )
     left = read_state(own)
-    return replace(own, spark_port=left.port if left and left.process.alive else _free_port())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return replace(own, spark_port=left.port if left and left.process.alive else free_port())
 
 
 def _stay(folder: DriverFolder, progress: Progress) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import IO
 
 from stagehold.errors import SparkUnavailable
 from stagehold.settings import SECRET_PREFIX, Settings
+from stagehold.spark.ports import usual_or_free
 from stagehold.spark.processes import (
     foreign_environment,
     identify,
@@ -59,6 +61,7 @@ from stagehold.spark.server.server_record import (
 START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
 STOP_SECONDS = 10.0
 PORT_SECONDS = 3.0  # for the system to take back the port of a server that has just ended
+USUAL_PORT = 15002
 LOG_LINES = 8
 TRIES = 2  # starts of a server whose keeper is killed
 
@@ -189,14 +192,15 @@ def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
     It dies with the calling thread. ``kept_up`` says that it stays though nobody uses it.
     """
     home = _require_startable(settings)
+    chosen = replace(settings, spark_port=settings.spark_port or usual_or_free(USUAL_PORT))
     folder = server_folder(settings)
     shutil.rmtree(folder / "local", ignore_errors=True)  # a killed server leaves its shuffle files behind
     token = secrets.token_hex(32)
     jars = class_path(settings)
     options, making = _archive_options(archive_place(settings, home, jars), kept_up=kept_up)
     child = start_process(
-        server_command(settings, home, jars, options),
-        environment=_environment(settings, home, token),
+        server_command(chosen, home, jars, options),
+        environment=_environment(chosen, home, token),
         folder=folder,
         log=server_log(settings),
     )
@@ -204,7 +208,7 @@ def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
     state = ServerState(
         pid=child.pid,
         started=process.started if process else 0,
-        port=settings.spark_port,
+        port=chosen.spark_port,
         token=token,
         fingerprint=server_fingerprint(settings),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -288,7 +292,7 @@ def _require_startable(settings: Settings) -> Path:
     spark_home()
     server_fingerprint(settings)
     home = java_home(settings)
-    if not wait_until(lambda: not port_answers(settings.spark_port), PORT_SECONDS):
+    if settings.spark_port and not wait_until(lambda: not port_answers(settings.spark_port), PORT_SECONDS):
         raise SparkUnavailable(
             f"port {settings.spark_port} is taken by another program; STAGEHOLD_SPARK_PORT chooses another."
         )

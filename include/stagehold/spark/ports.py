@@ -1,4 +1,4 @@
-"""Are the ports free that a service is about to listen on?"""
+"""Are the ports free that a server is about to listen on?"""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def is_free(port: int) -> bool:
                 raise
             return False
     return True
+
+
+def usual_or_free(port: int) -> int:
+    """The port, or another one if something listens on it; nothing reserves either."""
+    return port if is_free(port) else free_port()
 
 
 def free_port() -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from stagehold.errors import PortTaken
-from stagehold.local.ports import is_free, require_free
+from stagehold.spark.ports import is_free, require_free, usual_or_free
 
 
 @pytest.fixture
@@ -31,6 +31,12 @@ def test_a_taken_port_is_refused_with_the_setting_and_a_port_that_works(taken: i
     assert is_free(caught.value.free)
     assert f"Port {taken}, which Airflow wants, is taken" in str(caught.value)
     assert f"STAGEHOLD_AIRFLOW_PORT={caught.value.free}" in str(caught.value)
+
+
+def test_where_the_usual_port_is_taken_another_one_is(taken: int) -> None:
+    other = usual_or_free(taken)
+    assert other != taken
+    assert usual_or_free(other) == other
 
 
 def test_a_port_of_a_service_that_has_just_stopped_is_free() -> None:
