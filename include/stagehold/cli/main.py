@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -146,9 +147,15 @@ Target = Annotated[
 ]
 
 
+# Of objects and collections. Plans are large and have no cycles: with Python's own (700, 10, 10), `stagehold plan` for
+# 100,000 partitions spends a fifth of its time on looking for some.
+COLLECTED_AFTER = (50_000, 20, 20)
+
+
 @app.callback()
 def stagehold(context: typer.Context, version: Version = False, target: Target = None) -> None:  # noqa: ARG001
     """Run batch pipelines of PySpark stages that go on from the last consumable partition."""
+    gc.set_threshold(*COLLECTED_AFTER)
     if target is not None:
         before = os.environ.get(TARGET)
         os.environ[TARGET] = target  # also for processes that the command starts
