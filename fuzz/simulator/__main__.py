@@ -103,9 +103,8 @@ def _show(seed: int, asked: argparse.Namespace) -> int:
 
 
 def _small(asked: argparse.Namespace) -> int:
-    ends = time.monotonic() + asked.seconds
     with MISTAKES[asked.mistake]() if asked.mistake else nullcontext():
-        found = explored(Shape(asked.partitions), going_on=lambda: time.monotonic() < ends)
+        found = explored(Shape(asked.partitions), asked.seconds)
     print(f"{found}{'' if found.whole else '; not all of them in this time'}")
     if found.broken:
         print("\n".join(found.broken.lines))

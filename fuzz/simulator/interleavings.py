@@ -1,20 +1,32 @@
-"""All interleavings of a small world: two attempts of all partitions, a source that changes, and a crash at any point.
+"""All interleavings of a small world: two attempts of all partitions, a source that changes, a lease that ends, and a
+crash of everybody at any point.
 
 A state that has been seen is left out, whatever led to it: the same ledger, the same files and logs, and those who are
-alive stand where they stood and have decided what they had. A process that stands half-way cannot be copied: the world
-is played again from its beginning for each way that was left out.
+alive stand where they stood and have decided what they had. Each way on from a state is gone by a copy of this process,
+since nobody who stands half-way can be copied otherwise. Who dies alone is who makes no more steps: that is one of the
+ways.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
+import mmap
+import os
+import pickle
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 
+from fuzz.simulator.actors import Actor
 from fuzz.simulator.histories import History, bring_to_an_end
 from fuzz.simulator.simulated_lake import SimulatedLake
-from fuzz.simulator.simulation import Move, Shape, Simulation
+from fuzz.simulator.simulated_ledger import BEGINNING
+from fuzz.simulator.simulation import LEASE_SECONDS, Move, Shape, Simulation
 
 from stagehold.lake.store.files import mounted
 
@@ -23,68 +35,134 @@ PLACES = re.compile(
     r"its beginning|ledger: (Leases|record_lost|Attempts.begin|publish|adopt|succeed)|creates|looks|commits|writes said"
 )
 MOST_BETWEEN = 100
+LEASE_OVER = Move("jump", LEASE_SECONDS + 1)
+MOST_STATES = 1 << 22
+STATES, ENDS, AGAIN, CRASHES, CUT_OFF = range(5)  # what is counted
 
 
-@dataclass
+@dataclass(frozen=True)
 class Explored:
-    """How many states there were, how many of them were ends, and how many moves led to states that were known."""
+    """How many states there were, how many of them were ends, after how many a crash was played, and how many moves led
+    to states that were known.
+    """
 
-    states: int = 0
-    ends: int = 0
-    again: int = 0
+    states: int
+    ends: int
+    again: int
+    crashes: int
+    whole: bool
     broken: History | None = None
-    whole: bool = False
-    seen: set[str] = field(default_factory=set)
 
     def __str__(self) -> str:
-        return f"{self.states} states, {self.ends} of them ends; {self.again} moves led to states that were known"
+        return (
+            f"{self.states} states, {self.ends} of them ends, and {self.crashes} crashes; "
+            f"{self.again} moves led to states that were known"
+        )
 
 
-def explored(shape: Shape, attempts: int = 2, going_on: Callable[[], bool] = lambda: True) -> Explored:
-    """Go to every state, depth first, until something is broken, or ``going_on`` says no."""
-    found = Explored()
-    waiting = [tuple(Move("begin", number, ("attempt", 1, 0, True)) for number in range(1, attempts + 1))]
-    while waiting and going_on() and found.broken is None:
-        found.broken = _descended(shape, [*waiting.pop()], found, waiting)
-    found.whole = not waiting
-    return found
-
-
-def _descended(shape: Shape, moves: list[Move], found: Explored, waiting: list[tuple[Move, ...]]) -> History | None:
-    """Go to the state behind these moves, and on from there until a state is known or an end; other ways wait."""
+def explored(shape: Shape, seconds: float, attempts: int = 2) -> Explored:
+    """Go to every state, depth first, until something is broken, or the time is over."""
     lake = SimulatedLake()
+    with tempfile.TemporaryDirectory() as folder, mounted(lake, lake.uri):
+        explorer = _Explorer(Simulation(shape, lake), time.monotonic() + seconds, Path(folder, "broken"))
+        gc.freeze()  # copies share what they do not touch, and a collection touches everything
+        beginning = [Move("begin", number, ("attempt", 1, 0, True)) for number in range(1, attempts + 1)]
+        well = explorer.goes_well(lambda: explorer.go_all_ways(beginning))
+        gc.unfreeze()
+        broken = None if well else _history(shape, pickle.loads(explorer.broken.read_bytes()))
+    counts = explorer.counts
+    return Explored(*(counts[kind] for kind in (STATES, ENDS, AGAIN, CRASHES)), not counts[CUT_OFF], broken)
+
+
+class _Explorer:
+    """A process that goes through a world. Its copies share the states that were seen and the counts, and only one of
+    them works at a time; ``moves`` and ``world`` are each one's own.
+    """
+
+    def __init__(self, world: Simulation, until: float, broken: Path) -> None:
+        self.world, self.until, self.broken = world, until, broken
+        self.moves = list[Move]()
+        self.counts = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
+        self._seen = memoryview(mmap.mmap(-1, MOST_STATES * 8)).cast("Q")
+
+    def goes_well(self, way: Callable[[], None]) -> bool:
+        """Whether nothing breaks on a way that a copy of this process goes; else its moves are in a file."""
+        child = os.fork()
+        if child:
+            return os.waitpid(child, 0)[1] == 0
+        code = 1
+        try:
+            way()
+            code = 0
+        except Exception:  # noqa: BLE001 - whatever it is, it should not be
+            if not self.broken.exists():
+                self.broken.write_bytes(pickle.dumps(self.moves))
+        finally:
+            os._exit(code)
+
+    def go_all_ways(self, moves: Sequence[Move]) -> None:
+        """Make these moves, and go on until a state is known or an end; all ways but the last are gone by copies."""
+        self._make(moves)
+        while self._is_new(_digest(self.world, _alive(self.world)), STATES):
+            if time.monotonic() > self.until:
+                self.counts[CUT_OFF] = 1
+                return
+            self._crash()
+            ways = [*_ways(self.world)]
+            if not ways:
+                self.counts[ENDS] += 1
+                return bring_to_an_end(self.world)
+            for way in ways[:-1]:
+                self._elsewhere(lambda way=way: self.go_all_ways([way]))  # type: ignore[misc]
+            self._make(ways[-1:])
+
+    def _crash(self) -> None:
+        """All die at once, where that leaves what no crash before has left."""
+        if _alive(self.world) and self._is_new(_digest(self.world, ()), CRASHES):
+            self._elsewhere(self._die)
+
+    def _die(self) -> None:
+        self._make([Move("kill", number) for number, _ in _alive(self.world)])
+        bring_to_an_end(self.world)
+
+    def _elsewhere(self, way: Callable[[], None]) -> None:
+        if not self.goes_well(way):
+            raise RuntimeError("something is broken there")
+
+    def _make(self, moves: Iterable[Move]) -> None:
+        for move in moves:
+            self.moves.append(move)
+            _made(self.world, move)
+
+    def _is_new(self, digest: int, kind: int) -> bool:
+        place = digest % MOST_STATES
+        while self._seen[place] not in (0, digest):
+            place = (place + 1) % MOST_STATES
+        new = self._seen[place] == 0
+        self._seen[place] = digest
+        self.counts[kind if new else AGAIN] += 1
+        return new
+
+
+def _history(shape: Shape, moves: Sequence[Move]) -> History:
+    """What happens by these moves, in words."""
+    lake = SimulatedLake()
+    history = History(shape, [*moves])
     with mounted(lake, lake.uri):
         world = Simulation(shape, lake)
+        history.lines = world.lines
         try:
             for move in moves:
-                _make(world, move)
-            while _is_new(world, found):
-                following = [*_following(world)]
-                if not following:
-                    found.ends += 1
-                    bring_to_an_end(world)
-                    break
-                waiting.extend((*moves, move) for move in following[:-1])
-                moves.append(following[-1])
-                _make(world, moves[-1])
+                _made(world, move)
+            bring_to_an_end(world)
         except Exception as error:  # noqa: BLE001 - whatever it is, it should not be
-            return History(shape, moves, world.lines, error)
+            history.broken = error
         finally:
             world.end()
-    return None
+    return history
 
 
-def _is_new(world: Simulation, found: Explored) -> bool:
-    digest = _digest(world)
-    if digest in found.seen:
-        found.again += 1
-        return False
-    found.seen.add(digest)
-    found.states += 1
-    return True
-
-
-def _make(world: Simulation, move: Move) -> None:
+def _made(world: Simulation, move: Move) -> None:
     """Make a move; a step goes on to the next place that matters."""
     world.make(move)
     if move.what == "step":
@@ -95,22 +173,27 @@ def _make(world: Simulation, move: Move) -> None:
             world.make(move)
 
 
-def _following(world: Simulation) -> Iterator[Move]:
-    alive = [number for number, actor in world.actors.items() if actor.alive]
-    for number in alive:
-        yield Move("kill", number)
+def _ways(world: Simulation) -> Iterator[Move]:
+    alive = _alive(world)
     if alive and world.sources[0] == 0:
         yield Move("change", 0, 1)
-    for number in alive:
+    if alive and world.database.clock < BEGINNING + timedelta(seconds=LEASE_OVER.to):
+        yield LEASE_OVER
+    for number, _ in alive:
         yield Move("step", number)
 
 
-def _digest(world: Simulation) -> str:
+def _alive(world: Simulation) -> Sequence[tuple[int, Actor]]:
+    return [(number, actor) for number, actor in world.actors.items() if actor.alive]
+
+
+def _digest(world: Simulation, alive: Sequence[tuple[int, Actor]]) -> int:
+    """:param alive: who counts; of the dead, ledger and lake have all there is."""
     rows = [world.database.rows(question) for question in _ROWS]
-    alive = [actor for actor in world.actors.values() if actor.alive]  # of the dead, ledger and lake have all there is
-    stand = [(actor.name, actor.stepper.at, actor.steps, actor.decided) for actor in alive]
+    stand = [(actor.name, actor.stepper.at, actor.steps, actor.decided) for _, actor in alive]
     files = sorted((path, _logged(path, content)) for path, content in world.lake.files.items() if _counts(path))
-    return hashlib.sha256(repr((rows, stand, files, world.sources)).encode()).hexdigest()
+    facts = (rows, stand, files, world.sources, world.database.clock)
+    return int.from_bytes(hashlib.sha256(repr(facts).encode()).digest()[:8]) or 1
 
 
 def _counts(path: str) -> bool:
@@ -123,7 +206,7 @@ def _logged(path: str, content: bytes) -> bytes:
 
 
 _ROWS: Sequence[str] = (
-    "SELECT name, epoch FROM leases ORDER BY name",
+    "SELECT name, epoch, expires_at FROM leases ORDER BY name",
     "SELECT attempt_id, epoch, state FROM attempts ORDER BY attempt_id",
     "SELECT partition, state, epoch, wave, version, files FROM partitions ORDER BY id",
 )

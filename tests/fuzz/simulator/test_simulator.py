@@ -49,8 +49,7 @@ def test_a_mistake_that_is_put_back_is_found(mistake):
 
 
 def test_interleavings_of_two_attempts_with_a_crash_at_any_point_break_no_invariant():
-    ends = time.monotonic() + SECONDS
-    found = explored(Shape(partitions=2), going_on=lambda: time.monotonic() < ends)
+    found = explored(Shape(partitions=2), SECONDS)
     assert found.broken is None, found.broken.lines
     assert found.ends > 1
     assert found.states > found.ends
