@@ -69,9 +69,9 @@ def explored(shape: Shape, seconds: float, attempts: int = 2) -> Explored:
         beginning = [Move("begin", number, ("attempt", 1, 0, True)) for number in range(1, attempts + 1)]
         well = explorer.goes_well(lambda: explorer.go_all_ways(beginning))
         gc.unfreeze()
-        broken = None if well else _history(shape, pickle.loads(explorer.broken.read_bytes()))
-    counts = explorer.counts
-    return Explored(*(counts[kind] for kind in (STATES, ENDS, AGAIN, CRASHES)), not counts[CUT_OFF], broken)
+        moves = None if well else pickle.loads(explorer.broken.read_bytes())
+    counts = [explorer.counts[kind] for kind in (STATES, ENDS, AGAIN, CRASHES)]
+    return Explored(*counts, not explorer.counts[CUT_OFF], None if well else _history(shape, moves))
 
 
 class _Explorer:

@@ -56,6 +56,14 @@ def test_interleavings_of_two_attempts_with_a_crash_at_any_point_break_no_invari
     print(found)
 
 
+def test_interleavings_find_a_mistake_and_tell_how_it_came_to_it():
+    with MISTAKES["record before publish"]():
+        found = explored(Shape(partitions=2), 4 * SECONDS)
+        assert found.broken is not None
+        assert found.broken.name == "ledger_and_log_agree"
+    assert found.broken.lines[0].startswith("attempt 1 begins")
+
+
 @pytest.mark.parametrize("seed", [3, 20])
 def test_a_seed_is_one_history_however_often_it_is_played(seed):
     first, second = history_of(seed), history_of(seed)
