@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,7 +28,8 @@ def postgres_server() -> Iterator[str]:
     if GIVEN_SERVER:
         yield GIVEN_SERVER
     else:
-        yield from _started_server()
+        with own_server() as server:
+            yield server.url
 
 
 @contextmanager
@@ -45,7 +47,8 @@ def own_schema(server: str) -> Iterator[str]:
     engine.dispose()
 
 
-def _started_server() -> Iterator[str]:
+@contextmanager
+def own_server() -> Iterator[PostgresServer]:
     """A server of our own on a Unix socket, so that no port is taken; PostgreSQL refuses to run as root."""
     user = "postgres" if os.geteuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="stagehold-postgres-"))
@@ -61,42 +64,57 @@ def _started_server() -> Iterator[str]:
         f"--pgdata={folder}/data",
     ]
     subprocess.run(initdb, check=True, capture_output=True, user=user, cwd=folder)
-    server = _serving(folder, user)
+    server = PostgresServer(folder, user)
+    server.start()
     try:
-        yield _url(folder)
+        yield server
     finally:
-        server.send_signal(signal.SIGINT)  # ends what is connected too; SIGTERM would wait for it
-        server.wait(30)
+        server.stop()
         shutil.rmtree(folder)
 
 
-def _url(folder: Path) -> str:
-    return f"postgresql+psycopg2://postgres@/postgres?host={folder}"
+@dataclass
+class PostgresServer:
+    """May be stopped and started again; what was committed is there then."""
 
+    folder: Path
+    user: str | None
+    process: subprocess.Popen[bytes] | None = None
 
-def _serving(folder: Path, user: str | None) -> subprocess.Popen[bytes]:
-    """Asks for little memory, and for none in /dev/shm: Spark is beside it, and containers have 64 MB there."""
-    given = {
-        "listen_addresses": "",
-        "unix_socket_directories": str(folder),
-        "fsync": "off",
-        "shared_buffers": "16MB",
-        "dynamic_shared_memory_type": "mmap",
-    }
-    command = [
-        PROGRAMS / "postgres",
-        "-D",
-        f"{folder}/data",
-        *(f"--{name}={value}" for name, value in given.items()),
-    ]
-    with Path(folder / "log").open("w") as log:
-        server = subprocess.Popen(command, stderr=log, user=user, cwd=folder)
-    try:
-        _wait_for(server, _url(folder))
-    except OperationalError as error:
-        server.kill()
-        pytest.fail(f"PostgreSQL does not answer: {error.orig}\n{(folder / 'log').read_text()}", pytrace=False)
-    return server
+    @property
+    def url(self) -> str:
+        return f"postgresql+psycopg2://postgres@/postgres?host={self.folder}"
+
+    def start(self) -> None:
+        """Asks for little memory, and for none in /dev/shm: Spark is beside it, and containers have 64 MB there."""
+        given = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(self.folder),
+            "fsync": "off",
+            "shared_buffers": "16MB",
+            "dynamic_shared_memory_type": "mmap",
+        }
+        command = [
+            PROGRAMS / "postgres",
+            "-D",
+            f"{self.folder}/data",
+            *(f"--{name}={value}" for name, value in given.items()),
+        ]
+        with Path(self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(command, stderr=log, user=self.user, cwd=self.folder)
+        try:
+            _wait_for(self.process, self.url)
+        except OperationalError as error:
+            self.process.kill()
+            said = (self.folder / "log").read_text()
+            pytest.fail(f"PostgreSQL does not answer: {error.orig}\n{said}", pytrace=False)
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """SIGINT ends what is connected too, SIGQUIT also what it is just doing; SIGTERM would wait for it."""
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait(30)
+            self.process = None
 
 
 def _wait_for(server: subprocess.Popen[bytes], url: str) -> None:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import signal
 import sqlite3
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 from tests.ledger.samples import event, impatient_ledger, in_forks, run
+from tests.postgres import PROGRAMS, own_server
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken, StorageProblem
 from stagehold.ledger import Ledger
@@ -82,6 +85,33 @@ def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url):
         connection.execute(text("UPDATE leases SET holder = 'you'"))
         with pytest.raises(LedgerUnavailable, match=r"lock"):
             impatient.leases.renew(lease, 60)
+
+
+@pytest.mark.skipif(PROGRAMS is None, reason="no PostgreSQL on this machine")
+def test_a_server_that_is_started_anew_is_waited_for_by_who_works_for_long_and_by_nobody_else():
+    with own_server() as server, impatient_ledger(server.url, 10) as ledger:
+        ledger.runs.start(run())
+        with ledger.kept_open():
+            ledger.runs.recent(1)
+            server.stop()
+            again = threading.Timer(1, server.start)
+            again.start()
+            assert ledger.runs.recent(9) == (run(),)
+            again.join()
+        server.stop()
+        begun = time.monotonic()
+        with pytest.raises(LedgerUnavailable, match=r"Is the server running"):
+            ledger.runs.recent(9)
+        assert time.monotonic() - begun < 5
+
+
+@pytest.mark.skipif(PROGRAMS is None, reason="no PostgreSQL on this machine")
+def test_a_server_that_stays_away_is_an_outage_when_the_time_for_a_lock_is_over():
+    with own_server() as server, impatient_ledger(server.url, 1) as ledger, ledger.kept_open():
+        ledger.runs.recent(1)
+        server.stop(signal.SIGQUIT)
+        with pytest.raises(LedgerUnavailable, match=r"Is the server running"):
+            ledger.runs.recent(9)
 
 
 def test_a_mistake_of_ours_is_not_called_an_outage(ledger, ledger_url):

@@ -24,7 +24,7 @@ from stagehold.settings import Settings
 from stagehold.spark.processes import python_environment
 from stagehold.spark.server.server import running_server
 from stagehold.spark.session import remote_server as remote
-from stagehold.spark.session.remote_server import note_session, remote_server, require_answer, server_named
+from stagehold.spark.session.remote_server import note_session, refusal, remote_server, require_answer, server_named
 from stagehold.spark.session.sessions import open_session, release_session
 
 AT_ONCE = 10.0  # seconds; who waits for a lost server does so for a minute
@@ -96,6 +96,26 @@ def test_a_token_may_come_from_a_file_and_goes_without_tls_to_this_machine_alone
     with pytest.raises(InvalidSetting, match="STAGEHOLD_SPARK_TOKEN_FILE"):
         open_session(replace(here, spark_token_file=str(tmp_path / "nothing")), name)
     assert "no-such" in refused(replace(here, spark_remote="sc://no-such.invalid", spark_token_file=str(file))).reason
+
+
+@pytest.mark.spark
+def test_a_token_file_that_is_replaced_some_seconds_after_the_servers_token_is_waited_for(
+    tmp_path: Path, spark_settings: Settings, spark_remote: str
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("the one before")
+    address = f"sc://127.0.0.1:{spark_settings.spark_port}"
+    settings, name = replace(elsewhere(tmp_path, address), spark_token_file=str(file)), str(uuid4())
+    assert "does not accept the token" in refused(settings).reason  # nobody has ever been let in with it
+    note_session(server_named(address), settings)
+    renewed = dict(server_named(spark_remote).parameters)["token"]
+    later = threading.Timer(2, file.write_text, (renewed,))
+    later.start()
+    assert open_session(settings, name).range(3).count() == 3
+    assert release_session(settings, name)
+    file.write_text("another")
+    with pytest.raises(SparkUnavailable, match=r"does not accept the token of .* now, and did before"):
+        open_session(settings, name, wait_seconds=0)
 
 
 @pytest.mark.spark
@@ -294,6 +314,17 @@ def test_a_token_is_sent_by_tls_unless_it_stays_here_or_somebody_says_otherwise(
 
 def test_where_grpcs_authorities_lie_is_known() -> None:
     assert remote._context().get_ca_certs() or os.environ.get(remote.ROOTS)
+
+
+def test_a_token_that_was_renewed_is_waited_for_where_a_file_gives_it_and_the_server_was_known(tmp_path: Path) -> None:
+    from_file = replace(elsewhere(tmp_path, "sc://host"), spark_token_file=str(tmp_path / "token"))
+    server = server_named("sc://host")
+    assert isinstance(refusal(server, "UNAUTHENTICATED", from_file), SparkMisconfigured)
+    note_session(server, from_file)
+    assert isinstance(refusal(server, "UNAUTHENTICATED", from_file), SparkUnavailable)
+    assert isinstance(refusal(server, "PERMISSION_DENIED", from_file), SparkMisconfigured)
+    in_address = replace(from_file, spark_remote="sc://host/;token=secret")
+    assert isinstance(refusal(server, "UNAUTHENTICATED", in_address), SparkMisconfigured)
 
 
 def test_two_homes_remember_apart(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
@@ -26,6 +27,7 @@ Redact = Callable[[str], str]
 Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive this database
 Listen = Callable[[RunStatusChange], None]  # is told what a run has become, and raises nothing
 LOCK_SECONDS = 10.0
+POLL_SECONDS = 0.2
 _PROBLEMS = {
     "25006": StorageProblem.DENIED,  # read_only_sql_transaction
     "42501": StorageProblem.DENIED,  # insufficient_privilege
@@ -77,7 +79,7 @@ class Database:
         self.url, self._lock_seconds = _parse(url), lock_seconds
         self.redact, self._chronicle, self._listen = redact, chronicle, listen
         self._joined = threading.local()
-        self._pooled = False
+        self._pooled = self._patient = False
 
     @property
     def name(self) -> str:
@@ -118,18 +120,20 @@ class Database:
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Keep a SQLite file's connections open from one transaction to the next, until the block ends.
+        """For who works for long: wait for a server that is started anew for as long as for a lock, and keep a SQLite
+        file's connections open from one transaction to the next, until the block ends.
 
         To open one takes longer than most transactions, and so does closing the last one, which moves the log into the
         file. A child that is forked inside the block would take the connections' file locks for its own, so nothing may
         fork there.
         """
         self._pooled = self.url.get_backend_name() == "sqlite"
+        self._patient = not self._pooled
         try:
             yield
         finally:
             self.close()
-            self._pooled = False
+            self._pooled = self._patient = False
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT that may say what happens on conflict, which standard SQL cannot."""
@@ -160,8 +164,19 @@ class Database:
     @contextmanager
     def _begun(self, *, writes: bool) -> Iterator[Connection]:
         engine = self._engine().execution_options(**{_WRITES: True}) if writes else self._engine()
-        with self._outages_named(), engine.begin() as connection:
+        with self._outages_named(), self._connect(engine) as connection, connection.begin():
             yield connection
+
+    def _connect(self, engine: Engine) -> Connection:
+        """Nothing has been asked of the server yet, so trying again does nothing twice."""
+        deadline = time.monotonic() + self._lock_seconds
+        while True:
+            try:
+                return engine.connect()
+            except OperationalError:
+                if not self._patient or time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_SECONDS)
 
     def _engine(self) -> Engine:
         return _engine_of(os.getpid(), self.url, self._lock_seconds, pooled=self._pooled)

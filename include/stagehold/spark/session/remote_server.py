@@ -92,13 +92,18 @@ def remote_server(settings: Settings) -> RemoteServer:
     :raises InvalidSetting: they name no server, or the file cannot be read.
     """
     server = server_named(settings.spark_remote)
-    if not settings.spark_token_file or "token" in dict(server.parameters):
+    if not _has_token_file(settings):
         return server
     try:
         token = Path(settings.spark_token_file).read_text().strip()
     except OSError as error:
         raise InvalidSetting(TOKEN_FILE, settings.spark_token_file, f"a file that can be read: {error}") from None
     return replace(server, parameters=(*server.parameters, ("token", token)))
+
+
+def _has_token_file(settings: Settings) -> bool:
+    """Whether the file counts: a token in the address comes first."""
+    return bool(settings.spark_token_file) and "token" not in dict(server_named(settings.spark_remote).parameters)
 
 
 def server_named(remote: str) -> RemoteServer:
@@ -147,9 +152,15 @@ def note_session(server: RemoteServer, settings: Settings) -> None:
         note.touch()
 
 
-def refusal(server: RemoteServer, status: str) -> SparkMisconfigured | None:
-    """What a status of gRPC's says of how the server is set; None if it says nothing of that."""
+def refusal(server: RemoteServer, status: str, settings: Settings) -> SparkMisconfigured | SparkUnavailable | None:
+    """What a status of gRPC's says of how the server is set; None if it says nothing of that.
+
+    A file with a token is replaced some time before or behind the server's own, which comes right by itself.
+    """
     said = REFUSALS.get(status)
+    if status == "UNAUTHENTICATED" and _has_token_file(settings) and _note(server, settings).exists():
+        file = f"{settings.spark_token_file} ({TOKEN_FILE})"
+        return SparkUnavailable(f"{server.address} does not accept the token of {file} now, and did before.")
     return SparkMisconfigured(server.address, *said) if said else None
 
 

@@ -228,7 +228,7 @@ def _refused(error: Exception, settings: Settings) -> StageholdError | None:
 
     if not settings.spark_remote or not isinstance(error, SparkConnectGrpcException):
         return None
-    return refusal(remote_server(settings), error.getGrpcStatusCode().name)
+    return refusal(remote_server(settings), error.getGrpcStatusCode().name, settings)
 
 
 def _clone(model: SparkConnectClient, session_id: str) -> None:
