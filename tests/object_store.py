@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
+
+from tests.lake.slow_store import KEYS
 
 from stagehold.lake.store import files
 
@@ -45,6 +48,17 @@ def way_to(address: str) -> Mapping[str, str]:
         "AWS_ACCESS_KEY_ID": unquote(given.username or "tester"),
         "AWS_SECRET_ACCESS_KEY": unquote(given.password or "tester"),
     }
+
+
+def way_by_role(address: str, token: Path) -> Mapping[str, str]:
+    """The same for a client that has no keys, and asks a proxy in front of the store for them, as in a pod of EKS.
+
+    :param token: a file by which it shows who it is.
+    """
+    token.write_text("pod")
+    way = {name: text for name, text in way_to(address).items() if "KEY" not in name}
+    asked = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": address + KEYS, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token)}
+    return way | asked
 
 
 def new_lake() -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 GIVEN_SERVER = os.environ.get("STAGEHOLD_TEST_POSTGRES_URL")
@@ -45,6 +45,43 @@ def own_schema(server: str) -> Iterator[str]:
         )
         connection.execute(text(f"DROP SCHEMA {name} CASCADE"))
     engine.dispose()
+
+
+def copy_ledger(url: str, file: Path) -> None:
+    """All that is in the database of a server of our own, which a file in a folder can be put back from."""
+    _program("pg_dump", url, "--schema=public", "--clean", "--if-exists", f"--file={file}")
+
+
+def put_back(url: str, file: Path) -> None:
+    _program("psql", url, "--quiet", "--set=ON_ERROR_STOP=1", f"--file={file}")
+
+
+def lose_ledger(url: str) -> None:
+    """Whoever is connected loses that, as when the database is made anew."""
+    with _administered(url) as connection:
+        connection.execute(text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"))
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+
+
+def in_transaction(url: str) -> bool:
+    """Whether anybody is in the middle of one."""
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid()"
+    with _administered(url) as connection:
+        return bool(connection.execute(text(f"{asked} AND backend_type = 'client backend'")).scalar())
+
+
+@contextmanager
+def _administered(url: str) -> Iterator[Connection]:
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+def _program(name: str, url: str, *words: str) -> None:
+    address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    subprocess.run([PROGRAMS / name, f"--dbname={address}", *words], check=True, capture_output=True)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from tests.run.zygote import Command
 
 from stagehold.ledger.ledger import Ledger
 from stagehold.run.faults import CheckpointPoint, ClearingPoint, FaultAction, Point, inject
+from stagehold.settings import Settings
 from stagehold.spark.server.server import running_server, start_server, stop_server
 from stagehold.spark.server.server_record import ServerState
 from stagehold.spec.settings.run_settings import ReleasePolicy
@@ -217,7 +218,7 @@ class Turmoil:
         worker = self.start()
         frozen = worker.stops(SECONDS)
         if frozen:
-            leave_the_ledger(worker, self.subject.bench.settings.home_path / "ledger.db")
+            leave_the_ledger(worker, self.subject.bench.settings)
             self.zombies.append(worker)
         self.tell("freeze", place, hit=frozen)
 
@@ -374,7 +375,7 @@ class Turmoil:
     def _disarm(self) -> None:
         shutil.rmtree(self.subject.bench.settings.home_path / "faults", ignore_errors=True)
 
-    def start(self, run: str = "r") -> Command:
+    def start(self, run: str = "r", settings: Settings | None = None) -> Command:
         words = (
             "run",
             self.subject.name,
@@ -385,7 +386,7 @@ class Turmoil:
             "--json",
             *(("--parallel", str(self.parallel)) if self.parallel > 1 else ()),
         )
-        return self.subject.bench.command(*words)
+        return self.subject.bench.command(*words, settings=settings)
 
     def wait(self, worker: Command) -> int:
         code = worker.wait(SECONDS)

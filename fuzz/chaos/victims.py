@@ -8,7 +8,10 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from tests.postgres import in_transaction
 from tests.run.zygote import Command
+
+from stagehold.settings import Settings
 
 A_MOMENT = 0.02
 
@@ -22,16 +25,17 @@ def children(pid: int) -> list[int]:
     return [*own, *(grandchild for child in own for grandchild in children(child))]
 
 
-def leave_the_ledger(frozen: Command, ledger: Path) -> None:
-    """A thread of it may be in the middle of a transaction, and keeps SQLite's lock for as long as it sleeps."""
-    while _is_locked(ledger):
+def leave_the_ledger(frozen: Command, settings: Settings) -> None:
+    """A thread of it may be in the middle of a transaction, and keeps its locks for as long as it sleeps."""
+    is_locked = in_transaction if settings.ledger_url.startswith("postgresql") else _is_locked
+    while is_locked(settings.ledger_url):
         frozen.send_signal(signal.SIGCONT)
         time.sleep(A_MOMENT)
         frozen.send_signal(signal.SIGSTOP)
 
 
-def _is_locked(ledger: Path) -> bool:
-    with closing(sqlite3.connect(ledger, timeout=1, isolation_level=None)) as connection:
+def _is_locked(url: str) -> bool:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=1, isolation_level=None)) as connection:
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError:

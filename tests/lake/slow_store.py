@@ -1,15 +1,17 @@
 """An object store behind a proxy: its commits may take long, so that writers overlap, its calls are counted, and some
-may be refused or lost.
+may be refused or lost. It gives out keys that run out, too.
 """
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPResponse
@@ -18,6 +20,9 @@ from urllib.parse import urlsplit
 
 HOP_BY_HOP = ("connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "content-length")
 SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+EXPIRED = b"<Error><Code>ExpiredToken</Code><Message>The provided token has expired.</Message></Error>"
+KEYS = "/keys"  # where a client asks for keys, as a pod with a role does
+LIFE = timedelta(seconds=60)  # of keys as they are given out: clients ask again before, and so for nearly each call
 AT_ONCE = struct.pack("ii", 1, 0)  # a connection that is closed so is reset
 
 
@@ -58,6 +63,7 @@ class Proxy(ThreadingHTTPServer):
     def __init__(self, target: str, seconds: float) -> None:
         self.target, self.seconds, self.calls = target, seconds, list[tuple[str, str]]()
         self.trouble: Trouble | None = None
+        self.key, self.expired, self.refused = 1, set[str](), 0
         super().__init__(("127.0.0.1", 0), Handler)
 
     @property
@@ -71,6 +77,14 @@ class Proxy(ThreadingHTTPServer):
         self.trouble = None
         return len(self.calls) - before
 
+    def expire(self, seconds: float) -> int:
+        """Refuse the keys that were given out until now; only so much later there are others. How many calls it hit."""
+        before = self.refused
+        self.expired.add(f"key{self.key}")
+        time.sleep(seconds)
+        self.key += 1
+        return self.refused - before
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -78,10 +92,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def pass_on(self) -> None:
         body = self._body()
+        if self.path == KEYS:
+            return self._say(HTTPStatus.OK, "application/json", self._keys())
+        if self._key() in self.server.expired:
+            self.server.refused += 1
+            return self._say(HTTPStatus.BAD_REQUEST, "application/xml", EXPIRED)
         trouble = self.server.trouble
         self.server.calls.append((self.command, self.path))
         if trouble is Trouble.THROTTLED:
-            return self._slow_down()
+            return self._say(HTTPStatus.SERVICE_UNAVAILABLE, "application/xml", SLOW_DOWN)
         if trouble is Trouble.RESET:
             return self._hang_up()
         if self.command == "PUT" and "_delta_log/" in self.path and ".json" in self.path:
@@ -98,13 +117,22 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = pass_on
 
-    def _slow_down(self) -> None:
-        self.send_response_only(HTTPStatus.SERVICE_UNAVAILABLE)
-        self.send_header("Content-Type", "application/xml")
-        self.send_header("Content-Length", str(len(SLOW_DOWN)))
+    def _key(self) -> str:
+        """By which the call is signed."""
+        return self.headers.get("Authorization", "").partition("Credential=")[2].partition("/")[0]
+
+    def _keys(self) -> bytes:
+        ends = (datetime.now(UTC) + LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")
+        key = {"AccessKeyId": f"key{self.server.key}", "SecretAccessKey": "secret", "Token": "token"}
+        return json.dumps(key | {"Expiration": ends}).encode()
+
+    def _say(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(SLOW_DOWN)
+            self.wfile.write(content)
 
     def _hang_up(self) -> None:
         self.close_connection = True

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from tests.lake.table_log import Entry, TableLog
+from tests.postgres import copy_ledger, lose_ledger, put_back
 
 from stagehold.lake.commit.delta_log import storage_options
 from stagehold.lake.store.files import files_at
@@ -25,6 +26,7 @@ from stagehold.model.standing import PartitionState
 from stagehold.settings import Settings
 from stagehold.spec.pipeline import Pipeline, Stage
 
+DUMP = "ledger.sql"
 Place = tuple[str, int]  # stage and partition
 Moment = tuple[int, int]  # epoch and wave
 
@@ -83,18 +85,28 @@ class LakeWatch:
         """Keep the ledger as it is now, in place of an older copy."""
         shutil.rmtree(self._copy, ignore_errors=True)
         self._copy.mkdir()
+        if self._on_server:
+            copy_ledger(self.settings.ledger_url, self._copy / DUMP)
         for file in self.settings.home_path.glob("ledger.db*"):
             shutil.copy(file, self._copy)
 
     def lose_ledger(self) -> bool:
         """Whether an old copy of it was put back."""
+        if self._on_server:
+            lose_ledger(self.settings.ledger_url)
         for file in self.settings.home_path.glob("ledger.db*"):
             file.unlink()
         self.ledger_lost = True
-        if put_back := self._copy.is_dir():
+        if copied := self._copy.is_dir():
+            if self._on_server:
+                put_back(self.settings.ledger_url, self._copy / DUMP)
             shutil.copytree(self._copy, self.settings.home_path, dirs_exist_ok=True)
             shutil.rmtree(self._copy)
-        return put_back
+        return copied
+
+    @property
+    def _on_server(self) -> bool:
+        return self.settings.ledger_url.startswith("postgresql")
 
     @property
     def _copy(self) -> Path:
@@ -115,6 +127,11 @@ class LakeWatch:
         log = TableLog(self._uri(self.pipeline.stage(stage)), self.interval)
         log.follow()
         return log
+
+    def commits(self) -> Counter[Place]:
+        """How often each partition is in the logs."""
+        entries = ((stage, entry) for stage in self._stages for entry in waves(self.log(stage).entries))
+        return Counter((stage, partition) for stage, entry in entries for partition in entry.partitions)
 
     def records(self, stage: str) -> tuple[PartitionRecord, ...]:
         """All that were ever made, oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError, ConnectionClosedError, HTTPClientError
 from botocore.httpsession import URLLib3Session
 from tests.foreign_programs import listening
+from tests.lake.slow_store import counted_store
+from tests.object_store import moto_store, new_lake, way_by_role
 
 from stagehold.lake.store import files
 from stagehold.lake.store.files import Files, ObjectFiles, files_at
@@ -212,6 +215,31 @@ def test_what_is_refused_is_not_asked_again(monkeypatch):
     with failing_store(403, "AccessDenied", 100, monkeypatch) as (uri, waits), pytest.raises(Exception, match="Denied"):
         files_at(uri).read("file")
     assert waits == []
+
+
+def test_keys_that_ran_out_are_told_at_once_where_nobody_renews_them(monkeypatch):
+    with (
+        failing_store(400, "ExpiredToken", 100, monkeypatch) as (uri, waits),
+        pytest.raises(Exception, match="Expired"),
+    ):
+        files_at(uri).read("file")
+    assert waits == []
+
+
+def test_keys_that_ran_out_are_waited_for_where_a_role_gives_others(tmp_path, monkeypatch):
+    with moto_store() as address, counted_store(address) as proxy, ThreadPoolExecutor() as beside:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name, raising=False)
+        for name, text in way_by_role(proxy.address, tmp_path / "token").items():
+            monkeypatch.setenv(name, text)
+        lake = files_at(new_lake())
+        hit = beside.submit(proxy.expire, 2)
+        while not proxy.expired:
+            time.sleep(0.01)
+        assert lake.create("file", b"rows")
+        assert lake.read("file") == b"rows"
+        assert hit.result()
+    files._s3.cache_clear()
 
 
 def test_a_store_that_throttles_is_asked_again_and_less_often(monkeypatch):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from random import uniform
@@ -313,18 +313,32 @@ def _s3(process: int) -> Any:  # noqa: ARG001
         import boto3  # type: ignore[import-untyped]
         from botocore.config import Config  # type: ignore[import-untyped]
 
-    client = boto3.client("s3", config=Config(**PATIENCE))
-    client.meta.events.register_first("needs-retry.s3", _seconds_to_next_try)
+    session = boto3.Session()
+    client = session.client("s3", config=Config(**PATIENCE))
+    renewed = hasattr(session.get_credentials(), "refresh_needed")  # those that are the same for ever have none
+    client.meta.events.register_first("needs-retry.s3", partial(_seconds_to_next_try, renewed=renewed))
     return client
 
 
-def _seconds_to_next_try(attempts: int, response: Any, caught_exception: Exception | None, **_: object) -> float | None:
+def _seconds_to_next_try(
+    attempts: int,
+    response: tuple[Any, Any] | None,
+    caught_exception: Exception | None,
+    renewed: bool,
+    **_: object,
+) -> float | None:
     """None if there is nothing to wait for. boto3 itself gives up on a network after six seconds, and sooner if calls
     before this one have failed.
+
+    :param renewed: whether keys that ran out are followed by others, which each try asks for.
     """
     from botocore.exceptions import ConnectionError, HTTPClientError
 
-    failed = response is not None and response[0].status_code in FAILED
+    failed = response is not None and (response[0].status_code in FAILED or (renewed and _ran_out(response[1])))
     if attempts >= TRIES or not (failed or isinstance(caught_exception, (ConnectionError, HTTPClientError))):
         return None
     return uniform(0.5, 1) * min(2.0 ** (attempts - 2), LONGEST_WAIT)  # noqa: S311 - no secret
+
+
+def _ran_out(answer: Mapping[str, Any]) -> bool:
+    return bool(answer.get("Error", {}).get("Code") == "ExpiredToken")
