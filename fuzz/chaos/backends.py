@@ -26,10 +26,11 @@ from tests.run.workbench import Workbench
 
 from stagehold.settings import Settings
 from stagehold.spark.server.server import spark_server, start_server, stop_server
+from stagehold.spark.session.remote_server import note_session, remote_server
 
 LONGEST_BURST = 5.0  # seconds, of the minute that calls are tried for
 LONGEST_OUTAGE = 12.0  # an attempt waits for ten
-MOST_OF_A_RUN = 15.0
+MOST_OF_A_RUN = 10.0
 OFTEN = 5  # beside 20 of all faults that happen everywhere
 LEDGER, STORAGE = "cannot be used now", "storage_denied"  # what a run may end with, so that the next try goes on
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
@@ -119,6 +120,7 @@ def renew_token(turmoil: Turmoil) -> None:
     file, server = settings.home_path / "token", start_server(settings)
     file.write_text(server.token)
     remote = replace(settings, spark_remote=f"sc://127.0.0.1:{server.port}", spark_token_file=str(file))
+    note_session(remote_server(remote), remote)  # it was let in before, or would not wait for a token
     with _beneath_a_run(turmoil, settings=remote) as run:
         stop_server(settings)
         renewed = start_server(settings)
