@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -110,6 +111,39 @@ def test_a_setting_of_a_stage_counts_more_than_that_of_its_pipeline(synced_airfl
     assert (first["max_active_tis_per_dag"], first["max_active_tis_per_dagrun"]) == (2, 1)
     assert (second.owner, second.queue, second.pool) == ("team", "usual", "default_pool")
     assert {first["execution_timeout"], second.execution_timeout} == {timedelta(hours=2)}
+
+
+POD = {"spec": {"nodeSelector": {"disk": "ssd"}, "containers": [{"name": "base", "image": "large"}]}}
+
+
+@pytest.fixture
+def with_pods(project: Path) -> Path:
+    """Tasks of all stages have another pod, and those of the first a queue's size in place of that."""
+    text = PIPELINE.replace("airflow:\n", f"airflow:\n  executor_config: {{pod_override: {json.dumps(POD)}}}\n", 1)
+    text = text.replace("      owner: others\n", "      owner: others\n      executor_config: {cpu: 2}\n")
+    (project / "include" / "pipelines" / "small.yaml").write_text(text)
+    return project
+
+
+def test_each_task_has_what_its_executor_is_told_as_airflow_stores_it(synced_airflow, with_pods):
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    bag = loaded(with_pods)
+    assert bag.import_errors == {}
+    stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(bag.dags["small"]))))
+    told = {name: stored.get_task(name).executor_config for name in ("first", "second", "third")}
+    assert told == {"first": {"cpu": 2}, "second": {"pod_override": POD}, "third": {"pod_override": POD}}
+
+
+def test_a_pod_is_refused_where_kubernetes_is_to_have_it_and_its_package_is_not_there(
+    synced_airflow, with_pods, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "LocalExecutor,KubernetesExecutor")
+    (error,) = loaded(with_pods).import_errors.values()
+    assert "kubernetes, a Python package, is needed to hand `executor_config.pod_override` of task second, in " in error
+    assert (
+        "small.yaml, to Airflow's KubernetesExecutor and is not installed. Nothing was changed. `pip install" in error
+    )
 
 
 def test_callbacks_are_functions_of_the_project_imported_when_they_are_called(synced_airflow, project):

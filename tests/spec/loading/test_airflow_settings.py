@@ -51,6 +51,48 @@ def problems(folder: Path, pipeline: str = "", first: str = "", second: str = ""
             "on_failure_callback: got 'work:gone'; allowed: a function",
         ),
         ("", "airflow: {on_failure_callback: 'work:bare'}", r"got def bare\(\); allowed: def bare\(context\)"),
+        ("airflow: {executor_config: large}", "", "line 2: airflow.executor_config: got 'large'; allowed: a mapping"),
+        (
+            "airflow: {executor_config: {KubernetesExecutor: {image: x}}}",
+            "",
+            "airflow.executor_config.KubernetesExecutor: got a mapping; allowed: `pod_override` instead: a mapping of",
+        ),
+        (
+            "airflow: {executor_config: {pod_template_file: [x]}}",
+            "",
+            r"executor_config.pod_template_file: got \['x'\]; allowed: the path of a file",
+        ),
+        (
+            "",
+            "airflow: {executor_config: {pod_override: large}}",
+            "line 7: stages.first.airflow.executor_config.pod_override: got 'large'; allowed: a mapping of apiVersion, "
+            "kind, metadata, spec, as in a manifest of Kubernetes",
+        ),
+        (
+            "",
+            "airflow: {executor_config: {pod_override: {spce: {}}}}",
+            r"pod_override.spce: got a mapping; allowed: apiVersion, kind, metadata, spec \(did you mean spec\?\)",
+        ),
+        (
+            "",
+            "airflow: {executor_config: {pod_override: {spec: [x]}}}",
+            r"pod_override.spec: got \['x'\]; allowed: a mapping of fields",
+        ),
+        (
+            "",
+            "airflow: {executor_config: {pod_override: {spec: {containers: {name: base}}}}}",
+            "pod_override.spec.containers: got a mapping; allowed: a list of containers",
+        ),
+        (
+            "",
+            "airflow: {executor_config: {pod_override: {spec: {containers: [{name: task}, {name: base}]}}}}",
+            "pod_override.spec.containers.0.name: got 'task'; allowed: base, which Airflow calls the container of the",
+        ),
+        (
+            "",
+            "airflow: {executor_config: {pod_override: {spec: {containers: [{image: x}]}}}}",
+            "pod_override.spec.containers.0.name: got nothing; allowed: base",
+        ),
         ("airflow: {on_run_failure_callback: 'no:f'}", "", "got 'no:f', but there is no no.py; allowed: a module"),
     ],
 )
@@ -59,6 +101,12 @@ def test_what_cannot_be_done_is_refused_at_its_line(tmp_path, pipeline, first, e
 
     (found,) = problems(tmp_path, pipeline, first)
     assert re.search(expected, found), found
+
+
+def test_what_an_executor_takes_that_nobody_here_knows_is_let_through(tmp_path):
+    pod = "pod_override: {metadata: {labels: {team: sales}}, spec: {nodeSelector: {disk: ssd}, containers: []}}"
+    for config in ("overrides: {cpu: 2, tags: [x]}", pod, "pod_template_file: /pods/large.yaml", ""):
+        assert problems(tmp_path, f"airflow: {{executor_config: {{{config}}}}}") == []
 
 
 def test_stages_that_are_one_task_have_to_agree(tmp_path):
@@ -71,3 +119,8 @@ def test_stages_that_are_one_task_have_to_agree(tmp_path):
     apart = "output: {type: blocking}\n    airflow: {queue: large}"
     assert problems(tmp_path, "", apart, "airflow: {queue: small}") == []
     assert problems(tmp_path, "", "airflow: {queue: large}", "") == []
+    differ = [f"airflow: {{executor_config: {{cpu: {count}}}}}" for count in (1, 2)]
+    assert [text.partition(": got")[0] for text in problems(tmp_path, "execution_mode: batch", *differ)] == [
+        "line 7: stages.first.airflow.executor_config",
+        "line 11: stages.second.airflow.executor_config",
+    ]

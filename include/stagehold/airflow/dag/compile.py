@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow.configuration import conf
 from airflow.sdk import DAG, Param, task_group
 from airflow.sdk.definitions._internal.contextmanager import TaskGroupContext
 
@@ -21,6 +22,7 @@ from stagehold.airflow.telling.ends import failure_callback
 from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.checkpoints.restore_sources import LATEST, LATEST_OR_NONE
 from stagehold.errors.base import StageholdError
+from stagehold.errors.service_errors import ToolMissing
 from stagehold.gates.suite import check_scope
 from stagehold.gates.suite_files import suite_of
 from stagehold.model.keys.interval_key import ALLOWED, LONGEST, form_of_keys
@@ -29,6 +31,7 @@ from stagehold.plan.split.shares import region_shares
 from stagehold.plan.split.task_graph import share_chains
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.settings import PROJECT, SPARK_POOL, Settings
+from stagehold.spec.loading.executor_checks import POD, knows_pods, pod_of
 from stagehold.spec.loading.loader import load_each_pipeline
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import CALLBACKS, DagSettings, TaskSettings
@@ -333,7 +336,25 @@ def task_arguments(pipeline: Pipeline, region: Region, project: str) -> dict[str
     said = _said(pipeline.airflow, project)
     for name in region.stages:
         said |= _said(pipeline.stage(name).airflow, project)
+    if POD in said.get("executor_config", ()):
+        said["executor_config"] = _with_pod(said["executor_config"], pipeline, region)
     return {name: value for name, value in said.items() if name in TaskSettings.model_fields}
+
+
+def _with_pod(said: Mapping[str, Any], pipeline: Pipeline, region: Region) -> dict[str, Any]:
+    """KubernetesExecutor takes a pod as an object alone; for any other executor it has no meaning.
+
+    :raises ToolMissing: Airflow has that executor, and nothing here can make the object.
+    """
+    if knows_pods():
+        return {**said, POD: pod_of(said[POD])}
+    if "Kubernetes" in conf.get("core", "executor"):
+        raise ToolMissing(
+            "kubernetes, a Python package,",
+            f"hand `executor_config.{POD}` of task {region.name}, in {pipeline.file}, to Airflow's KubernetesExecutor",
+            "pip install apache-airflow-providers-cncf-kubernetes",
+        )
+    return dict(said)
 
 
 def _said(section: DagSettings | TaskSettings, project: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from stagehold.model.graph import fused
 from stagehold.model.units import AUTO
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show
+from stagehold.spec.loading.executor_checks import check_executor_config
 from stagehold.spec.loading.named_code import job_problem
 from stagehold.spec.pipeline import Exchange
 from stagehold.spec.settings.airflow_settings import CALLBACKS, OF_SLOTS, OF_THE_ORDER, TaskSettings
@@ -124,6 +125,7 @@ def check_airflow(draft: Draft) -> Iterator[Problem]:
     sections |= {("stages", name, "airflow"): stage.airflow for name, stage in draft.stages.items()}
     for path, section in sections.items():
         yield from _check_slots(section, path, draft)
+        yield from check_executor_config(section.executor_config or {}, (*path, "executor_config"))
         for field in CALLBACKS:
             yield from _check_callbacks(getattr(section, field, ()), (*path, field), draft.project)
     runs = draft.form.airflow.max_active_runs

@@ -48,6 +48,13 @@ class TaskSettings(SpecPart):
     executor: str | None = None
     """The executor, one of those that Airflow has configured. Example: `executor: LocalExecutor`"""
 
+    executor_config: Mapping[str, JsonValue] | None = None
+    """What that executor is to do for this task. KubernetesExecutor takes `pod_override`, a pod as in a manifest, which
+    it lays over its own, and `pod_template_file`. A stage's counts in place of its pipeline's, wholly. Airflow's pages
+    show it.
+    Example: `executor_config: {pod_override: {spec: {containers: [{name: base, resources: {requests: {memory: 4Gi}}}],
+    nodeSelector: {disk: ssd}}}}`"""
+
     execution_timeout: PositiveDuration | None = None
     """A try that takes longer is interrupted; what it made is kept. Example: `execution_timeout: 2h`"""
 
