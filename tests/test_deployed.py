@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 from tests.test_compose import COMPOSE
 
 from stagehold.settings import PROJECT, Settings
@@ -26,6 +30,7 @@ def documents(name: str) -> list[dict[str, Any]]:
 
 
 VALUES = documents("helm-values.yaml")[0]
+CHART = Draft7Validator(json.loads(Path(__file__).with_name("airflow_chart.schema.json").read_text()))
 SECRETS = {each["metadata"]["name"]: set(each["stringData"]) for each in documents("secrets.example.yaml")}
 SPARK = {each["kind"]: each for each in documents("spark-connect.yaml")}
 POD = SPARK["Deployment"]["spec"]["template"]
@@ -45,6 +50,34 @@ def named(given: Any, field: str) -> Iterator[Any]:
 
 def environment() -> dict[str, str]:
     return {each["name"]: each["value"] for each in VALUES["env"]}
+
+
+def test_airflows_chart_has_each_value_and_deprecates_none() -> None:
+    assert [f"{error.json_path}: {error.message}" for error in CHART.iter_errors(VALUES)] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "said"),
+    [
+        (
+            ("securityContexts",),
+            {"container": {}},
+            "Additional properties are not allowed ('container' was unexpected)",
+        ),
+        (("workers",), {"terminationGracePeriodSeconds": 60}, "'terminationGracePeriodSeconds' was unexpected"),
+        (("scheduler", "resource"), {}, "'resource' was unexpected"),
+        (("apiServer", "resources", "requests"), 2, "2 is not of type 'object'"),
+        (("env",), [{"name": "A", "vlaue": "b"}], "'vlaue' was unexpected"),
+        (("executor",), [], "[] is not of type 'string'"),
+    ],
+)
+def test_what_the_chart_would_read_past_is_found(place: tuple[str, ...], given: Any, said: str) -> None:
+    values = deepcopy(VALUES)
+    around = values
+    for name in place[:-1]:
+        around = around[name]
+    around[place[-1]] = given
+    assert [error.message for error in CHART.iter_errors(values) if said in error.message]
 
 
 def test_what_a_server_needs_is_there() -> None:
@@ -110,7 +143,7 @@ def test_airflow_is_told_what_it_is_told_everywhere() -> None:
 def test_no_container_runs_as_root_or_may_become_it() -> None:
     for pod, container in (
         (POD["spec"]["securityContext"], CONTAINER["securityContext"]),
-        (VALUES["securityContexts"]["pod"], VALUES["securityContexts"]["container"]),
+        (VALUES["securityContexts"]["pod"], VALUES["securityContexts"]["containers"]),
     ):
         assert (pod["runAsNonRoot"], pod["runAsUser"]) == (True, 50000)
         assert (container["allowPrivilegeEscalation"], container["capabilities"]) == (False, {"drop": ["ALL"]})
@@ -124,7 +157,7 @@ def test_a_pod_that_is_drained_has_time_for_a_wave() -> None:
     assert not isinstance(wave, str)
     assert int(sleep[1]) >= wave.total_seconds() + BETWEEN_POLLS
     assert POD["spec"]["terminationGracePeriodSeconds"] >= int(sleep[1]) + 20  # of `STOP_SECONDS`, twice
-    assert VALUES["workers"]["terminationGracePeriodSeconds"] >= 30
+    assert VALUES["workers"]["kubernetes"]["terminationGracePeriodSeconds"] >= 30
 
 
 def test_images_name_no_registry_and_the_version_of_this_project() -> None:

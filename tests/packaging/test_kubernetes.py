@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> OtherAirflow:
     airflow = OtherAirflow(tmp_path_factory.mktemp("kubernetes"))
     airflow.make_environment()
     lock = ("-c", str(PROJECT / "requirements.txt"))
-    airflow.add(*lock, str(build_wheel(airflow.folder)), "apache-airflow-providers-cncf-kubernetes")
+    others = ("apache-airflow-providers-cncf-kubernetes", "kubernetes-validate")
+    airflow.add(*lock, str(build_wheel(airflow.folder)), *others)
     airflow.run("stagehold", "init", str(airflow.project))
     return airflow
 
@@ -75,3 +77,10 @@ def test_what_kubernetes_does_not_have_is_refused_at_its_line(other: OtherAirflo
         declare(other, "{}", f"{{pod_override: {pod}}}")
         refused = other.refused("stagehold", "check", "customer_totals")
         assert f"customer_totals.yaml:14: stages.orders.airflow.executor_config.pod_override{expected}" in refused
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.33", "1.37"])
+def test_manifests_are_what_kubernetes_takes(other: OtherAirflow, version: str) -> None:
+    files = [str(PROJECT / "deploy" / name) for name in ("spark-connect.yaml", "secrets.example.yaml")]
+    said = other.run("kubernetes-validate", "--strict", "--kubernetes-version", version, *files)
+    assert len(re.findall(r" passed for resource .* against version ", said)) == 6
