@@ -75,7 +75,7 @@ def test_a_stages_pod_is_in_place_of_its_pipelines(pods: dict[str, Any]) -> None
 def test_what_kubernetes_does_not_have_is_refused_at_its_line(other: OtherAirflow) -> None:
     for pod, expected in MISTAKES.items():
         declare(other, "{}", f"{{pod_override: {pod}}}")
-        refused = other.refused("stagehold", "check", "customer_totals")
+        refused = other.refused("stagehold", "plan", "customer_totals")
         assert f"customer_totals.yaml:14: stages.orders.airflow.executor_config.pod_override{expected}" in refused
 
 
