@@ -327,6 +327,9 @@ def test_a_suite_of_python_is_what_its_code_makes(tmp_path):
     changed = find_suite("checks:orders", tmp_path, tmp_path)
     assert dict(changed.expectations[0].kwargs) == {"min_value": 44}
     assert changed.fingerprint != suite.fingerprint
+    (tmp_path / "src").mkdir()
+    (tmp_path / "checks.py").rename(tmp_path / "src" / "checks.py")
+    assert find_suite("checks:orders", tmp_path, tmp_path) == changed
 
 
 @pytest.mark.slow
@@ -352,5 +355,5 @@ def test_expectations_of_the_projects_modules_are_accepted_unseen(written, read,
     assert read(written(text)).fingerprint == changed, "a fresh checkout has other times"
     with pytest.raises(InvalidSpec, match="a list of modules of the project"):
         read(written(text.replace("[checks]", "checks")))
-    with pytest.raises(InvalidSpec, match=r":2: modules: got 'chekcs'; allowed: under"):
+    with pytest.raises(InvalidSpec, match=r":2: modules: got 'chekcs'; allowed: under .* or its src/"):
         read(written(text.replace("[checks]", "[chekcs]")))

@@ -101,6 +101,19 @@ def test_what_a_file_imports_is_imported_anew_and_leaves_nothing_behind(project)
     assert {name for name in set(sys.modules) - set(before) if not name.startswith("stagehold")} == set()
 
 
+def test_what_a_file_imports_may_lie_in_src(project):
+    (project.root / "src").mkdir()
+    for name in ("shapes.py", "jobs"):
+        (project.root / name).rename(project.root / "src" / name)
+    project.write(SALES)
+    assert [stage.job for stage in find_pipeline("sales_de", project.settings).stages] == [
+        "jobs.work:orders",
+        *["jobs.work:totals"] * 2,
+    ]
+    assert "shapes" not in sys.modules
+    assert str(project.root / "src") not in sys.path
+
+
 MISTAKES = [
     (("partitions=2", "partitions='two'"), 17, "stages.totals.partitions", "'two'; allowed: a whole number"),
     (("partitions=2", "partitons=2"), 17, "stages.totals.partitons", "did you mean partitions?"),

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stagehold.code.bindings import Imported, absolute_name, bind, imports_of, is_project, with_parents
+from stagehold.code.code_folders import imported_as
 from stagehold.code.project import Function, Module, find_module, found_once, load_module
 from stagehold.code.script_job import is_star
 from stagehold.code.stage_code import reached_code
@@ -118,7 +119,7 @@ class _Reading:
                     return _CALLED.format(
                         place=place.relative_to(self.project).as_posix(),
                         folder=folder.relative_to(self.project).as_posix(),
-                        name=".".join(place.relative_to(self.project).with_suffix("").parts),
+                        name=".".join(imported_as(place.relative_to(self.project)).with_suffix("").parts),
                     )
         return ""
 

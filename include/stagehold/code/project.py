@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from stagehold.code.code_folders import module_file
 from stagehold.code.script_job import function_of, is_script, script_tree
 from stagehold.code.sql_job import is_sql, text_in, tree_of, written_sql
 
@@ -59,8 +60,7 @@ def found_once(what: Hashable, find: Callable[[], Found]) -> Found:
 
 
 def find_module(name: str, project: Path) -> Path | None:
-    """The file or, for a package without ``__init__.py``, the folder with code that ``import name`` would take from
-    ``project``.
+    """The file or folder that ``import name`` would take from ``project``, see `module_file`.
 
     None means that the name is not the project's: the standard library or an installed package.
     """
@@ -72,11 +72,7 @@ def _find_module(name: str, project: Path) -> Path | None:
         return _named_file(name, project)
     if not all(part.isidentifier() for part in name.split(".")):
         return None
-    place = project.joinpath(*name.split("."))
-    is_folder = place.is_dir()
-    files = (place / "__init__.py", place.with_suffix(".py")) if is_folder else (place.with_suffix(".py"),)
-    found = next((path for path in files if path.is_file()), None)
-    return found or (place if is_folder and any(place.rglob("*.py")) else None)
+    return module_file(name, project)
 
 
 def _named_file(name: str, project: Path) -> Path | None:

@@ -16,10 +16,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import MAGIC_NUMBER, source_hash
-from pathlib import Path
+from pathlib import Path, PurePath
 from zipfile import ZipFile, ZipInfo
 
 import stagehold
+from stagehold.code.code_folders import code_folders, imported_as
 from stagehold.code.script_job import is_script
 from stagehold.code.stage_code import code_fingerprint
 
@@ -64,16 +65,23 @@ class ProjectArchive:
     def content(self) -> bytes:
         buffer = io.BytesIO()
         with ZipFile(buffer, "w") as archive:
-            for folder in sorted(
-                {f"{parent.as_posix()}/" for name in self.sources for parent in Path(name).parents[:-1]}
-            ):
+            places = self._places()
+            for folder in sorted({f"{parent.as_posix()}/" for place in places for parent in Path(place).parents[:-1]}):
                 archive.writestr(ZipInfo(folder), b"")
-            for name, source in sorted(self.sources.items()):
-                archive.writestr(ZipInfo(name), source)
+            for place, name in sorted(places.items()):
+                source = self.sources[name]
+                archive.writestr(ZipInfo(place), source)
                 compiled = None if name in OF_LIBRARY else _compiled(name, source)
                 if compiled is not None:
-                    archive.writestr(ZipInfo(f"{name}c"), compiled)
+                    archive.writestr(ZipInfo(f"{place}c"), compiled)
         return buffer.getvalue()
+
+    def _places(self) -> Mapping[str, str]:
+        """The sources by their places in the archive, which a worker looks for all modules in: those of the folder
+        `src` are there under either name that the project may call them by.
+        """
+        without_src = {imported_as(PurePath(name)).as_posix(): name for name in self.sources}
+        return {**without_src, **{name: name for name in self.sources}}
 
 
 def archive_of(jobs: Iterable[str], project: Path) -> ProjectArchive:
@@ -118,9 +126,11 @@ def _files(job: str, project: Path) -> Iterator[str]:
 def _packages(job: str, project: Path) -> Iterator[Path]:
     """Everything beside the job's module, or in its package."""
     module = job.partition(":")[0]
-    package = project / (Path(module).parent if is_script(module) else module.partition(".")[0])
-    found = package.rglob("*.py") if package.is_dir() and package != project else project.glob("*.py")
-    return (file.relative_to(project) for file in found)
+    beside = Path(module).parent if is_script(module) else module.partition(".")[0]
+    for folder in (project,) if is_script(module) else code_folders(project):
+        package = folder / beside
+        found = package.rglob("*.py") if package.is_dir() and package != folder else folder.glob("*.py")
+        yield from (file.relative_to(project) for file in found)
 
 
 def _compiled(name: str, source: bytes) -> bytes | None:

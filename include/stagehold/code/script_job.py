@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from stagehold.code.code_folders import imported_as
 from stagehold.errors import InvalidInterval
 from stagehold.model.context import StageContext
 from stagehold.model.keys.interval_text import VARIABLE as INTERVAL
@@ -66,7 +67,7 @@ def script_tree(path: Path, module: str) -> ast.Module:
     :raises SyntaxError: the file is no Python
     """
     tree = ast.parse(path.read_bytes(), str(path))
-    package = ".".join(Path(module).parent.parts)
+    package = ".".join(imported_as(Path(module)).parent.parts)
     return ast.fix_missing_locations(_Beside(path.parent, package).visit(tree)) if package else tree
 
 

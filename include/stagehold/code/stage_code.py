@@ -177,7 +177,7 @@ class _Closure:
             self.load_all([Imported(star, None, with_parents(star))])
             if not is_project(star, self.project):
                 self.reach_import(module, Imported(star, "*", ()), (), f"{module}, by a star import,")
-            elif "__all__" in self.load(star)[1] and (self.project / star.replace(".", "/")).is_dir():
+            elif "__all__" in self.load(star)[1] and self.load(star)[0].path.name == "__init__.py":
                 raise CannotFollow(f"{module} imports * of {star}, whose __all__ may name modules")
 
     def places(self, module: str, name: str) -> list[str]:

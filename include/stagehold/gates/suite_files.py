@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from stagehold.code.code_folders import code_folders, places_text
 from stagehold.code.project import find_module
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec, SpecProblem
@@ -57,8 +58,8 @@ MOST_SECONDS = 120  # to make a suite in Python
 MARK_OF_SUITE = "stagehold suite: "  # before the line with the suite, among whatever an import prints
 EXPORT = f"""
 import importlib, json, sys
-gate, project = sys.argv[1:]
-sys.path.insert(0, project)
+gate, *folders = sys.argv[1:]
+sys.path[:0] = folders
 module, _, name = gate.partition(":")
 found = getattr(importlib.import_module(module), name)
 suite = found() if callable(found) else found
@@ -97,7 +98,7 @@ def load_suite(path: Path, project: Path, variables: Mapping[str, Any] | None = 
     modules = tuple(filter(_is_text, written)) if isinstance(written, list) else ()
     gone = [name for name in modules if find_module(name, project) is None]
     if gone:
-        raise InvalidSpec(str(path), [_located(document, Problem(("modules",), repr(gone[0]), f"under {project}"))])
+        raise InvalidSpec(str(path), [_located(document, Problem(("modules",), repr(gone[0]), places_text(project)))])
     return _suite(document, modules, digest(code_of(name, project) for name in modules))
 
 
@@ -294,7 +295,7 @@ def code_of(gate: str, project: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _exported(gate: str, project: Path, code: str) -> tuple[tuple[str, Any], ...]:  # noqa: ARG001 - another code, another suite
-    command = [sys.executable, "-c", EXPORT, gate, str(project)]
+    command = [sys.executable, "-c", EXPORT, gate, *map(str, code_folders(project))]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS, cwd=project, check=False)
     except subprocess.TimeoutExpired as error:

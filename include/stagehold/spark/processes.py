@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from stagehold.code.code_folders import code_folders
 from stagehold.settings import LIBRARY, Settings
 
 PR_SET_PDEATHSIG = 1
@@ -217,8 +218,8 @@ def foreign_environment(settings: Settings) -> Mapping[str, str]:
     return {name: text for name, text in known.items() if name not in OUR_CREDENTIALS}
 
 
-def _own_paths(settings: Settings) -> tuple[str, str]:
-    return str(LIBRARY), settings.project
+def _own_paths(settings: Settings) -> tuple[str, ...]:
+    return str(LIBRARY), *map(str, code_folders(Path(settings.project)))
 
 
 def _inherited_paths() -> list[str]:

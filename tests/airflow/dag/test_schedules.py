@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -58,6 +59,15 @@ def test_a_timetable_is_made_with_its_arguments_or_told_as_wrong(synced_airflow,
     assert isinstance(compiled(tmp_path, intervals).timetable, CronDataIntervalTimetable)
     with pytest.raises(InvalidSpec, match=r"schedule.timetable: got .*cannot be made \(TypeError"):
         compiled(tmp_path, {**intervals, "arguments": {"expresion": "@daily"}})
+
+
+def test_a_timetable_of_the_project_is_found_in_its_src(synced_airflow, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    (tmp_path / "src").mkdir()
+    made = "from airflow.sdk import CronDataIntervalTimetable\n\n\nclass Nightly(CronDataIntervalTimetable): ...\n"
+    (tmp_path / "src" / "times_in_src.py").write_text(made)
+    declared = {"timetable": "times_in_src:Nightly", "arguments": {"expression": "@daily", "timezone": "UTC"}}
+    assert type(compiled(tmp_path, declared).timetable).__name__ == "Nightly"
 
 
 def test_a_run_is_for_the_newest_interval_that_the_assets_news_are_about(synced_airflow, tmp_path):

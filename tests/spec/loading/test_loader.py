@@ -327,3 +327,13 @@ def test_how_an_output_is_stored_comes_through(project: Project) -> None:
     assert (output.committer, output.file_bytes, output.table) == (CommitterKind.DELTA_SPARK, 1 << 20, "marts.top")
     untouched = project.load(VALID).stage("joined").output
     assert (untouched.committer, untouched.file_bytes) == (CommitterKind.STAGED, 128 << 20)
+
+
+def test_a_module_that_is_not_there_is_told_with_both_places_where_it_was_looked_for(tmp_path):
+    project = Project(tmp_path)
+    (problem,) = project.problems(edited("job: work.jobs:top => job: shop.jobs:top"))
+    given = "'shop.jobs:top', but there is no shop/jobs.py"
+    assert problem == (35, "stages.top.job", f"{given} | a module under {tmp_path} or its src/")
+    (tmp_path / "src" / "shop").mkdir(parents=True)
+    (tmp_path / "work" / "jobs.py").rename(tmp_path / "src" / "shop" / "jobs.py")
+    assert project.load(VALID.replace("work.jobs:", "shop.jobs:")).stage("top").job == "shop.jobs:top"

@@ -33,6 +33,12 @@ def test_one_or_a_list_of_notifiers_is_read_for_each_hook_and_none_is_imported(p
     assert "work.pager" not in sys.modules
 
 
+def test_a_notifier_may_lie_in_src(project, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "pagers.py").write_text("class Pager: ...\n")
+    assert project.load(f"{VALID}on_failure: {{notifier: 'pagers:Pager'}}\n").on_failure[0].notifier == "pagers:Pager"
+
+
 @pytest.mark.parametrize(
     ("hook", "field", "text"),
     [

@@ -7,10 +7,12 @@ from datetime import timedelta
 from functools import reduce
 from importlib import import_module
 from operator import and_, or_
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, AssetOrTimeSchedule, CronTriggerTimetable
 
+from stagehold.code.code_folders import code_folders
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.model.keys.interval_key import PRESETS
 from stagehold.spec.loading.schedule_checks import AssetCondition, AssetName, asset_condition
@@ -60,8 +62,7 @@ def _condition(found: AssetCondition) -> BaseAsset:
 
 def _timetable(pipeline: Pipeline, reference: str, project: str) -> Any:
     module, _, name = reference.partition(":")
-    if project not in sys.path:
-        sys.path.append(project)
+    sys.path.extend(folder for folder in map(str, code_folders(Path(project))) if folder not in sys.path)
     try:
         return getattr(import_module(module), name)(**pipeline.starts.arguments)
     except Exception as error:

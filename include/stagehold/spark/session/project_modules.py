@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from stagehold.code.code_folders import code_folders, find_modules_of
 from stagehold.code.project import read_sql
 from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
 from stagehold.code.sql_job import bound_values, is_sql, statements
@@ -67,14 +68,9 @@ def send_archive(spark: SparkSession, archive: ProjectArchive) -> None:
 def stage_function(stage: Stage, project: Path, script_output: str) -> Callable[..., DataFrame]:
     """The function of a stage; of a script, one that runs it and has it write to ``script_output``."""
     if stage.is_script:
-        _find_modules(project)
+        find_modules_of(project)
         return script_function(stage, project, script_output)
     return load_function(stage.job, project)
-
-
-def _find_modules(project: Path) -> None:
-    if str(project) not in sys.path:
-        sys.path.insert(0, str(project))
 
 
 def send_files(spark: SparkSession, files: Iterable[StageFile]) -> None:
@@ -94,7 +90,7 @@ def load_function(job: str, project: Path) -> Callable[..., DataFrame]:
     module, _, name = job.partition(":")
     if is_sql(module):
         return query_function(read_sql(module, project))
-    _find_modules(project)
+    find_modules_of(project)
     function = getattr(importlib.import_module(module), name)
     _note_imported(project)
     return function  # type: ignore[no-any-return]
@@ -143,7 +139,8 @@ def _unload_if_old(spark: SparkSession | None, project: Path) -> None:
     same names. Modules hold on to each other, so all go when one has to.
     """
     if _are_of_another(project):
-        sys.path[:] = [str(project), *(place for place in sys.path if place != str(project))]
+        own = [*map(str, code_folders(project))]
+        sys.path[:] = [*own, *(place for place in sys.path if place not in own)]
     elif not (spark and forget_taken(spark)) and all(
         _version(name) == version for name, version in _imported.copy().items()
     ):

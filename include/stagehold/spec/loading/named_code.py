@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from stagehold.code.code_folders import code_folders, places_text
 from stagehold.code.project import Function, functions, load_module
 from stagehold.code.script_job import OUTPUT, job_of_script, variables_of
 from stagehold.model.records import FailureClass
@@ -49,7 +50,7 @@ def job_problem(job: str, frames: Sequence[str] | None, project: Path) -> tuple[
     except (SyntaxError, ValueError, OSError) as error:
         return _unparsable(job, error)
     if module is None:
-        return f"{show(job)}, but there is no {name.replace('.', '/')}.py", f"a module under {project}"
+        return f"{show(job)}, but there is no {name.replace('.', '/')}.py", f"a module {places_text(project)}"
     known = functions(module)
     if wanted not in known:
         return show(job), f"a function defined in {name}: {suggest(wanted, tuple(known))}"
@@ -253,7 +254,7 @@ def _names_in(module: str, project: Path) -> frozenset[str] | None:
     """What the module defines or imports by name; nothing if that cannot be told without running it. None if there is
     no such module, where a task would look for it.
     """
-    for folder in (project, *map(Path, filter(None, sys.path))):
+    for folder in (*code_folders(project), *map(Path, filter(None, sys.path))):
         place = folder.joinpath(*module.split("."))
         if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
             found = load_module(module, folder)

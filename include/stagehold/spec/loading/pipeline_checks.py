@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from stagehold.code.code_folders import places_text
 from stagehold.code.project import find_module
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import show, suggest
@@ -293,7 +294,7 @@ def _check_python_gate(draft: Draft, gate: str, path: FieldPath) -> Iterator[Pro
     """Check a suite of Python, which is made, in a process of its own, by who needs it."""
     module = gate.partition(":")[0]
     if find_module(module, draft.project) is None:
-        yield Problem(path, f"{show(gate)}, but there is no {module.replace('.', '/')}.py", f"under {draft.project}")
+        yield Problem(path, f"{show(gate)}, but there is no {module.replace('.', '/')}.py", places_text(draft.project))
 
 
 def _check_keeping(draft: Draft, name: str) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 
+from stagehold.code.code_folders import code_folders
 from stagehold.code.project import find_module
 from stagehold.spec.python_declarations import DECLARED
 from stagehold.spec.yaml import Document, Problem
@@ -67,7 +68,7 @@ def _own_modules(project: Path) -> Iterator[Callable[[], Iterator[Path]]]:
     for name in aside:
         del sys.modules[name]
     before, path = set(sys.modules), sys.path.copy()
-    sys.path.insert(0, folder)
+    sys.path[:0] = map(str, code_folders(project.resolve()))
 
     def imported() -> Iterator[Path]:
         files = (getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - before)
