@@ -33,7 +33,8 @@ class StageForm(StageSettings):
     Example: `extends: orders`"""
 
     job: str | None = None
-    """The stage function, as `module:function` below the project or its `src`. Needed, but where there is `sql` or a `script`.
+    """The stage function, as `module:function` below the project or its `src`. Needed, but where there is `sql` or a
+    `script`.
     Example: `job: jobs.sales:totals`"""
 
     sql: str | None = None

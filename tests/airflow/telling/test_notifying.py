@@ -31,7 +31,7 @@ def test_templates_of_an_ordinary_notifier_find_the_message(airflow_home, tmp_pa
     from stagehold.airflow.telling.notifying import notify
 
     told = news(Hook.ON_FAILURE)
-    notify(declared(tmp_path, to_file(tmp_path / "notes")), told, {"run_id": "r"})
+    notify(declared(tmp_path, to_file(tmp_path / "notes")), told, {"run_id": "r"}, str(tmp_path))
     assert (tmp_path / "notes").read_text() == f"{told.message}\n"
 
 
@@ -40,7 +40,7 @@ def test_a_notifier_that_raises_is_logged_and_the_next_is_called(airflow_home, t
 
     told = news(Hook.ON_FAILURE)
     pipeline = declared(tmp_path, to_file(tmp_path / "no", "RaisingNotifier"), to_file(tmp_path / "notes"))
-    (failed,) = notify(pipeline, told, {})
+    (failed,) = notify(pipeline, told, {}, str(tmp_path))
     assert failed == (
         f"notifier {NOTES}:RaisingNotifier of on_failure",
         "RuntimeError: the pager is out of order",
@@ -53,7 +53,7 @@ def test_a_notifier_that_raises_is_logged_and_the_next_is_called(airflow_home, t
 def test_notifiers_of_other_hooks_are_not_called(airflow_home, tmp_path):
     from stagehold.airflow.telling.notifying import notify
 
-    notify(declared(tmp_path, to_file(tmp_path / "notes")), news(Hook.ON_RESUME), {})
+    notify(declared(tmp_path, to_file(tmp_path / "notes")), news(Hook.ON_RESUME), {}, str(tmp_path))
     assert not (tmp_path / "notes").exists()
 
 

@@ -13,6 +13,7 @@ from stagehold.airflow.context.dag_places import pipeline_named, region_named, r
 from stagehold.airflow.context.restore_requests import RESTORE_PIPELINE
 from stagehold.airflow.dag.compile import region_tasks, run_params
 from stagehold.airflow.dag.region_operator import TAG
+from stagehold.airflow.telling.ends import tell_of_part
 from stagehold.errors import InvalidArgument, UnknownName
 from stagehold.plan.split.regions import stage_regions
 from stagehold.settings import load_settings
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 
 def pipeline_group(name: str, place: Path, include: Collection[str], options: Mapping[str, Any]) -> TaskGroup:
-    """The group of a pipeline's tasks in the DAG of the calling file, which gets the pipeline's form and tag.
+    """The group of a pipeline's tasks in the DAG of the calling file, which gets the pipeline's form, its
+    notifiers and our tag.
 
     :param include: stages of it; all by default. Tasks of others are in another group of the DAG, or their data is
         there already.
@@ -51,6 +53,7 @@ def pipeline_group(name: str, place: Path, include: Collection[str], options: Ma
             wanted=wanted,
             before=before,
         )
+    tell_of_part(pipeline, dag, str(place))
     dag.tags.add(TAG)
     for field, asked in form.items():
         dag.params[field] = asked

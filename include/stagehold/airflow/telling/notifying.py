@@ -13,6 +13,7 @@ from airflow.sdk import BaseNotifier
 
 from stagehold.airflow.telling.news import RunNews
 from stagehold.airflow.telling.untold import Untold, untold
+from stagehold.code.code_folders import find_modules_of
 from stagehold.errors.spec_errors import InvalidSpec, SpecProblem
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def notify(pipeline: Pipeline, news: RunNews, context: Context | Mapping[str, Any]) -> tuple[Untold, ...]:
+def notify(pipeline: Pipeline, news: RunNews, context: Context | Mapping[str, Any], project: str) -> tuple[Untold, ...]:
     """Call the notifiers of the news' hook, one after the other; return those that failed. They find the news in the
-    context, as `stagehold`.
+    context, as `stagehold`; their classes may be the project's.
     """
+    find_modules_of(Path(project))
     failed: list[Untold] = []
     for place, declared in enumerate(getattr(pipeline, news.hook)):
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import AssetAlias
 
 from stagehold.airflow.telling.emitted_metrics import send_checkpoint_age, send_work
+from stagehold.airflow.telling.ends import is_first_to_tell
 from stagehold.airflow.telling.news import news_of_ended_waivers, news_of_gates, news_of_run, was_resumed
 from stagehold.airflow.telling.notifying import notify
 from stagehold.airflow.telling.outlets import table_asset
@@ -20,7 +21,6 @@ from stagehold.airflow.telling.task_work import StageWork, asset_facts, complete
 from stagehold.airflow.telling.untold import note_untold
 from stagehold.chronicle.chronicle import open_ledger
 from stagehold.errors.request_errors import UnknownName
-from stagehold.errors.run_errors import LeaseHeld
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.ledger import Ledger
 from stagehold.plan.split.shares import region_shares
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from stagehold.airflow.telling.news import RunNews
-
-FIRST = 1  # the epoch of the first holder of a lease
 
 log = logging.getLogger(__name__)
 
@@ -91,19 +89,14 @@ class Telling:
             self._notify(news, ledger)
 
     def _notify(self, news: RunNews, ledger: Ledger) -> None:
-        note_untold(news.run_id, notify(self.task.pipeline, news, self.context), ledger)
+        note_untold(news.run_id, notify(self.task.pipeline, news, self.context, self.settings.project), ledger)
 
     def _is_first(self, life: datetime, ledger: Ledger) -> bool:
         """Whether this task is the one that reports: of the tasks that start with the run, the one with the first
         lease.
         """
         name = f"{self.task.request.run_id}/resumed/{life.isoformat()}"
-        try:
-            lease = ledger.leases.acquire(name, self.task.owner, self.settings.lease_seconds)
-        except LeaseHeld:
-            return False
-        ledger.leases.release(lease)
-        return lease.epoch == FIRST
+        return is_first_to_tell(name, self.task.owner, ledger, self.settings)
 
     def _send_metrics(self, ledger: Ledger) -> None:
         pipeline, now = self.task.pipeline.name, datetime.now(UTC)
