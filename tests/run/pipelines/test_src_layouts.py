@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.run.small_project import SmallProject
 
+from stagehold.code.project_archive import whole_archive
 from stagehold.model.records import PartitionRecord
 from stagehold.settings import load_settings
-from stagehold.spark.session.project_modules import as_active
+from stagehold.spark.session.project_modules import as_active, send_archive
 from stagehold.spec.loading.loader import find_pipeline
 from stagehold.spec.pipeline import Pipeline
 from stagehold.testing.stage_tests import StageTests
@@ -94,5 +95,6 @@ def test_code_in_src_runs_and_a_changed_helper_makes_its_stages_stale(project: S
 
 def test_a_stage_of_src_is_called_with_the_rows_of_a_test(spark, project: SmallProject):
     settings = load_settings({}, project.settings.project)
+    send_archive(spark, whole_archive(Path(settings.project)))  # as `local_spark` does
     with as_active(spark):
         StageTests(spark, settings).run("clean", [{"number": 1}]).assert_rows([{"name": "number 1"}])
