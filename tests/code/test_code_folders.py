@@ -9,8 +9,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from stagehold.code.code_folders import code_folders, find_modules_of, module_file
 from stagehold.code.code_problems import code_problems
+from stagehold.code.project import code_folders, find_modules_of, module_file
 from stagehold.code.project_archive import archive_of, whole_archive
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.settings import Settings

@@ -5,6 +5,7 @@ Python that would run them.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,8 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stagehold.code.code_folders import module_file
-from stagehold.code.script_job import function_of, is_script, script_tree
+from stagehold.code.script_job import SRC, function_of, is_script, script_tree
 from stagehold.code.sql_job import is_sql, text_in, tree_of, written_sql
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -57,6 +57,43 @@ def found_once(what: Hashable, find: Callable[[], Found]) -> Found:
     if what not in known:
         known[what] = find()
     return known[what]  # type: ignore[no-any-return]
+
+
+def code_folders(project: Path) -> tuple[Path, ...]:
+    """The folders that Python imports modules of the project from, the one that counts first."""
+    below = project / SRC
+    return (project, below) if below.is_dir() else (project,)
+
+
+def places_text(project: Path) -> str:
+    """Where a module was looked for, for whoever is told that it is not there."""
+    return f"under {project} or its {SRC}/"
+
+
+def find_modules_of(project: Path) -> None:
+    """Have this process import modules of the project before others of their names."""
+    own, *others = map(str, code_folders(project))
+    if own not in sys.path:
+        sys.path.insert(0, own)
+    for folder in others:
+        if folder not in sys.path:
+            sys.path.insert(sys.path.index(own) + 1, folder)
+
+
+def module_file(name: str, project: Path) -> Path | None:
+    """The file or, for a package without ``__init__.py``, the folder with code that ``import name`` would take from
+    the project. A package with one is whole: of its name, no other folder counts.
+    """
+    *parents, last = name.split(".")
+    folders = code_folders(project)
+    for parent in parents:
+        inside = [folder / parent for folder in folders if (folder / parent).is_dir()]
+        whole = [folder for folder in inside if (folder / "__init__.py").is_file()]
+        folders = tuple(whole[:1] or inside)
+    places = [folder / last for folder in folders]
+    files = (file for place in places for file in (place / "__init__.py", place.with_suffix(".py")))
+    found = next(filter(Path.is_file, files), None)
+    return found or next((place for place in places if place.is_dir() and any(place.rglob("*.py"))), None)
 
 
 def find_module(name: str, project: Path) -> Path | None:

@@ -20,8 +20,8 @@ from pathlib import Path, PurePath
 from zipfile import ZipFile, ZipInfo
 
 import stagehold
-from stagehold.code.code_folders import code_folders, imported_as
-from stagehold.code.script_job import is_script
+from stagehold.code.project import code_folders
+from stagehold.code.script_job import imported_as, is_script
 from stagehold.code.stage_code import code_fingerprint
 
 LIBRARY = Path(stagehold.__file__).parent

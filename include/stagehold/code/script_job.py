@@ -11,10 +11,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeGuard
 
-from stagehold.code.code_folders import imported_as
 from stagehold.errors import InvalidInterval
 from stagehold.model.context import StageContext
 from stagehold.model.keys.interval_text import VARIABLE as INTERVAL
@@ -22,6 +21,7 @@ from stagehold.model.keys.interval_text import IntervalTimes, IntervalUnfit, of_
 
 SUFFIX = ".py"
 FUNCTION = "script"
+SRC = "src"  # the folder of a project that its modules may lie in, too
 HERE = "./"  # the project's own folder
 PARAMS, INPUTS = "params.", "inputs."
 OUTPUT, SOURCE = "output", "source"
@@ -36,6 +36,11 @@ def job_of_script(script: str) -> str:
 
 def is_script(module: str) -> bool:
     return module.endswith(SUFFIX) and "/" in module
+
+
+def imported_as(file: PurePath) -> PurePath:
+    """A file of the project, by its path, as seen from the folder that it is imported from."""
+    return file.relative_to(SRC) if SRC in file.parts[:1] and len(file.parts) > 1 else file
 
 
 def variables_of(argument: str) -> Iterator[str]:

@@ -16,8 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from stagehold.code.code_folders import code_folders, places_text
-from stagehold.code.project import find_module
+from stagehold.code.project import code_folders, find_module, places_text
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named

@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from stagehold.code.code_folders import code_folders
 from stagehold.settings import LIBRARY, Settings
 
 PR_SET_PDEATHSIG = 1
@@ -219,6 +218,8 @@ def foreign_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def _own_paths(settings: Settings) -> tuple[str, ...]:
+    from stagehold.code.project import code_folders  # `stagehold status` starts none
+
     return str(LIBRARY), *map(str, code_folders(Path(settings.project)))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, AssetOrTimeSchedule, CronTriggerTimetable
 
-from stagehold.code.code_folders import code_folders
+from stagehold.code.project import code_folders
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.model.keys.interval_key import PRESETS
 from stagehold.spec.loading.schedule_checks import AssetCondition, AssetName, asset_condition

@@ -13,7 +13,7 @@ from airflow.sdk import BaseNotifier
 
 from stagehold.airflow.telling.news import RunNews
 from stagehold.airflow.telling.untold import Untold, untold
-from stagehold.code.code_folders import find_modules_of
+from stagehold.code.project import find_modules_of
 from stagehold.errors.spec_errors import InvalidSpec, SpecProblem
 from stagehold.spec.pipeline import Pipeline
 from stagehold.spec.settings.airflow_settings import NotifierDeclaration

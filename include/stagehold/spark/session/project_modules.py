@@ -15,8 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from stagehold.code.code_folders import code_folders, find_modules_of
-from stagehold.code.project import read_sql
+from stagehold.code.project import code_folders, find_modules_of, read_sql
 from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
 from stagehold.code.sql_job import bound_values, is_sql, statements
 from stagehold.code.sql_text import is_dynamic, names_in, with_arguments, with_views

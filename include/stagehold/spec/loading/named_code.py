@@ -15,8 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from stagehold.code.code_folders import code_folders, places_text
-from stagehold.code.project import Function, functions, load_module
+from stagehold.code.project import Function, code_folders, functions, load_module, places_text
 from stagehold.code.script_job import OUTPUT, job_of_script, variables_of
 from stagehold.model.records import FailureClass
 from stagehold.spec.draft import Draft

@@ -10,8 +10,7 @@ from typing import Any
 
 import yaml
 
-from stagehold.code.code_folders import places_text
-from stagehold.code.project import find_module
+from stagehold.code.project import find_module, places_text
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import show, suggest
 from stagehold.spec.loading.edges import check_edges, check_state

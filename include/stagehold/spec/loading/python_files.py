@@ -11,8 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 
-from stagehold.code.code_folders import code_folders
-from stagehold.code.project import find_module
+from stagehold.code.project import code_folders, find_module
 from stagehold.spec.python_declarations import DECLARED
 from stagehold.spec.yaml import Document, Problem
 
