@@ -187,7 +187,13 @@ def failing_store(
         files._s3.cache_clear()
 
 
-FAILURES = [(500, "InternalError"), (503, "ServiceUnavailable"), (502, "BadGateway"), (0, "the connection is closed")]
+FAILURES = [
+    (500, "InternalError"),
+    (503, "ServiceUnavailable"),
+    (502, "BadGateway"),
+    (400, "RequestTimeout"),
+    (0, "the connection is closed"),
+]
 LONGEST_WAITS = (0.5, 1, 2, 4, 8, 16, 20, 20)
 
 

@@ -292,16 +292,18 @@ def files_at(uri: str) -> Files:
     return ObjectFiles(uri) if uri.startswith(OBJECT_STORE) else FolderFiles(uri)
 
 
-# A store that throttles, or is started anew, has about a minute before a region fails and is restarted. What is
-# throttled is asked less often, too.
+# A store that throttles, or is started anew, has about a minute before a region fails and is restarted. How often it is
+# asked again is decided in `_seconds_to_next_try` alone, and botocore never asks again by itself: it gives up on a
+# network after six seconds, and sooner if calls before have failed. What throttles it asks less often.
 PATIENCE: Mapping[str, Any] = {
-    "retries": {"mode": "adaptive"},
+    "retries": {"mode": "adaptive", "total_max_attempts": 1},
     "connect_timeout": 5,
     "read_timeout": 30,
 }
 TRIES = 9
 LONGEST_WAIT = 20.0  # seconds
 FAILED = frozenset((429, 500, 502, 503, 504))
+NOT_HEARD, RAN_OUT = "RequestTimeout", "ExpiredToken"  # S3's words, with 400: a request came too slowly; keys are old
 
 
 @lru_cache(maxsize=1)
@@ -327,18 +329,16 @@ def _seconds_to_next_try(
     renewed: bool,
     **_: object,
 ) -> float | None:
-    """None if there is nothing to wait for. boto3 itself gives up on a network after six seconds, and sooner if calls
-    before this one have failed.
+    """None if there is nothing to wait for.
 
     :param renewed: whether keys that ran out are followed by others, which each try asks for.
     """
     from botocore.exceptions import ConnectionError, HTTPClientError
 
-    failed = response is not None and (response[0].status_code in FAILED or (renewed and _ran_out(response[1])))
+    again = (NOT_HEARD, RAN_OUT) if renewed else (NOT_HEARD,)
+    failed = response is not None and (
+        response[0].status_code in FAILED or response[1].get("Error", {}).get("Code") in again
+    )
     if attempts >= TRIES or not (failed or isinstance(caught_exception, (ConnectionError, HTTPClientError))):
         return None
     return uniform(0.5, 1) * min(2.0 ** (attempts - 2), LONGEST_WAIT)  # noqa: S311 - no secret
-
-
-def _ran_out(answer: Mapping[str, Any]) -> bool:
-    return bool(answer.get("Error", {}).get("Code") == "ExpiredToken")
