@@ -241,6 +241,14 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
     changed. The tab of the DAG shows what there is to choose from.
     """
     return {
+        **_restore_params(pipeline),
+        INTERVAL: _interval_param(pipeline.schedule),
+        **{name: _declared_param(default) for name, default in pipeline.params.items()},
+    }
+
+
+def _restore_params(pipeline: Pipeline) -> dict[str, Param]:
+    return {
         RESTORE_FROM_STAGE: Param(
             None,
             type=["null", "string"],
@@ -267,19 +275,21 @@ def run_params(pipeline: Pipeline) -> dict[str, Param]:
             title="Allow non-restored state",
             description="Leave behind what the savepoint or checkpoint has and no stage of the pipeline takes.",
         ),
-        INTERVAL: Param(
-            None,
-            type=["null", "string"],
-            # Two, as Airflow's error is then not about the expression, and tells the comment.
-            anyOf=[{"$comment": f"allowed: {ALLOWED}", "type": "null"}, {"pattern": form_of_keys(pipeline.schedule)}],
-            maxLength=LONGEST,
-            title="Interval",
-            description="Run for this interval instead of the run's own, reusing what earlier runs of it left. "
-            "A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "
-            "In a backfill leave it empty: each date is run for itself.",
-        ),
-        **{name: _declared_param(default) for name, default in pipeline.params.items()},
     }
+
+
+def _interval_param(schedule: str | None) -> Param:
+    return Param(
+        None,
+        type=["null", "string"],
+        # Two, as Airflow's error is then not about the expression, and tells the comment.
+        anyOf=[{"$comment": f"allowed: {ALLOWED}", "type": "null"}, {"pattern": form_of_keys(schedule)}],
+        maxLength=LONGEST,
+        title="Interval",
+        description="Run for this interval instead of the run's own, reusing what earlier runs of it left. "
+        "A date (2026-11-20), a moment (2026-11-20T02:00:00Z), or a key of your own. "
+        "In a backfill leave it empty: each date is run for itself.",
+    )
 
 
 def _compiled(loaded: Pipeline, settings: Settings, place: str) -> DAG | StageholdError:

@@ -100,15 +100,11 @@ def backfill(
 ) -> None:
     """Run a range of intervals: only the cells of dates and stages that need it, which are shown first."""
     settings = load_settings()
-    from stagehold.airflow.context.dag_places import DagPlace
-
-    place = DagPlace.parse(pipeline)
-    declared = _declared(place.pipeline or place.dag_id, settings)
+    declared = _declared(pipeline, settings)
     if begun:
         return show_backfills(declared.name, settings, as_json=as_json)
     if resume is not None:
-        if keep:
-            raise InvalidArgument("--keep", " ".join(keep), "with --from; what --resume goes on with is kept already")
+        _refuse_keep(keep)
         return _go_on(resume, declared, settings, parallel, as_json=as_json)
     start = _required(first)
     choice = BackfillChoice(start, last or start, _named(stages or ()), only, restore_from_stage)
@@ -119,9 +115,7 @@ def backfill(
     if dry_run:
         return None
     here = local or bool(settings.sandbox)
-    if parallel is not None and not here:
-        raise InvalidArgument("--parallel", str(parallel), "with --local or --resume; in Airflow --max-active says it")
-    _refuse(plan, token, declared, here=here)
+    _refuse(plan, token, declared, parallel, here=here)
     if plan.is_done:
         return print_document({"backfill": None, "intervals": []}) if as_json else None
     agreed = token or _agreed_token(plan, yes=yes)
@@ -132,12 +126,19 @@ def backfill(
     return run_in_airflow(plan, agreed, max_active, declared, pipeline, settings, as_json=as_json)
 
 
-def _declared(pipeline: str, settings: Settings) -> Pipeline:
+def _declared(place: str, settings: Settings) -> Pipeline:
+    from stagehold.airflow.context.dag_places import DagPlace
     from stagehold.run.clearing.sandboxes import require_production
     from stagehold.spec.loading.loader import find_pipeline
 
     require_production(settings)
-    return find_pipeline(pipeline, settings)
+    named = DagPlace.parse(place)
+    return find_pipeline(named.pipeline or named.dag_id, settings)
+
+
+def _refuse_keep(keep: Sequence[str] | None) -> None:
+    if keep:
+        raise InvalidArgument("--keep", " ".join(keep), "with --from; what --resume goes on with is kept already")
 
 
 def _required(first: str | None) -> str:
@@ -146,11 +147,13 @@ def _required(first: str | None) -> str:
     return first
 
 
-def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, *, here: bool) -> None:
+def _refuse(plan: BackfillPlan, token: str | None, pipeline: Pipeline, parallel: int | None, *, here: bool) -> None:
     """Refuses what cannot be run as a backfill, before anybody is asked."""
     from stagehold.plan.backfill.token import difference
     from stagehold.run.backfill.backfill_planning import has_times
 
+    if parallel is not None and not here:
+        raise InvalidArgument("--parallel", str(parallel), "with --local or --resume; in Airflow --max-active says it")
     if not here and not has_times(pipeline):
         why = f"{plan.pipeline} has no schedule, so Airflow cannot run a range of its intervals. Add --local to run "
         raise BackfillRefused(plan.pipeline, f"{why}those that are on record, one after the other, in this process.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,9 +15,11 @@ from stagehold.errors import InvalidArgument
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from stagehold.lake.declared_columns import ColumnChange
     from stagehold.plan.imagined.code_changes import StageChange
     from stagehold.plan.resume.decisions import Decision, ResumePlan
     from stagehold.plan.resume.situation import Situation
+    from stagehold.plan.split.exchange_forms import ExchangeForm
     from stagehold.run.planning.keep_wishes import KeepWishes
     from stagehold.run.planning.planning import RunRequest
     from stagehold.run.planning.snapshots import BeginsWith
@@ -97,51 +99,19 @@ def show_plan(request: RunRequest, settings: Settings, *, keep: KeepWishes | Non
         refuse_spoiled_sources,
         refuse_too_early,
     )
-    from stagehold.run.planning.restoring import remark_on, what_was_released
+    from stagehold.run.planning.restoring import remark_on
 
     situation = current_situation(request, settings)
     if keep:
         situation, _ = keeping(situation, keep, request.interval)
     found = resume_plan(situation)
-    preview = RestorePreview.of(request, situation, found)
+    preview, columns = RestorePreview.of(request, situation, found), changed_columns(request.pipeline, settings)
     with open_ledger(settings) as ledger:
-        left, remark = left_to_others(request, ledger, settings), remark_on(request, ledger)
-        read = sources_read(request, ledger, settings)
-    changed = changed_columns(request.pipeline, settings)
-    if as_json:
-        told: dict[str, Any] = {"columns": [asdict(change) for change in changed]} if changed else {}
-        sources = [dict(zip(("stage", "reads", "since"), each, strict=True)) for each in read]
-        _print_json(
-            request,
-            found,
-            preview,
-            left,
-            remark,
-            {
-                "target": settings.target or None,
-                "sources": sources,
-                "exchanges": _exchange_documents(situation.pipeline),
-                **told,
-            },
-        )
-    else:
-        if preview:
-            preview.show()
-        if remark:
-            typer.echo(remark)
-        print_table("sources", SOURCES, ((stage, reads, since or "") for stage, reads, since in read))
-        _print_exchanges(situation.pipeline)
-        if changed:
-            print_table("columns of published tables that change", COLUMNS, map(column_cells, changed))
-        tell_target(settings)
-        plan_table(request, found).print()
-        if released := what_was_released(request, found):
-            typer.echo(released)
-        for line in left:
-            typer.echo(line)
-    refuse_broken_code(request.pipeline, found, settings)
-    refuse_too_early(request.pipeline, found)
-    with open_ledger(settings) as ledger:
+        left, read = left_to_others(request, ledger, settings), sources_read(request, ledger, settings)
+        told = ToldPlan(request, found, situation.pipeline, preview, columns, read, remark_on(request, ledger), left)
+        print_document(told.document(settings)) if as_json else told.print(settings)
+        refuse_broken_code(request.pipeline, found, settings)
+        refuse_too_early(request.pipeline, found)
         refuse_spoiled_sources(request, found, ledger, settings)
 
 
@@ -149,22 +119,86 @@ SOURCES = ("stage", "reads", "since the run has seen it")
 EXCHANGES = ("from", "to", "exchange", "form", "why", "a kill costs")
 
 
-def _print_exchanges(pipeline: Pipeline) -> None:
-    from stagehold.plan.split.exchange_forms import exchange_forms
+@dataclass(frozen=True)
+class ToldPlan:
+    """All that is told of a plan, to people and to programs: the pipeline in the form that it is computed in, columns
+    that a run changes, what it reads, a remark, and what it leaves to others.
+    """
 
-    rows = [
-        (form.producer, form.reader, form.exchange.value, form.form, form.reason, form.cost_of_kill)
-        for form in exchange_forms(pipeline)
-    ]
-    if rows:
-        print_table("exchanges", EXCHANGES, rows)
+    request: RunRequest
+    plan: ResumePlan
+    pipeline: Pipeline
+    preview: RestorePreview | None
+    columns: Sequence[ColumnChange]
+    read: Sequence[tuple[str, str, str | None]]
+    remark: str | None
+    left: Sequence[str]
 
+    def print(self, settings: Settings) -> None:
+        from stagehold.run.planning.restoring import what_was_released
 
-def _exchange_documents(pipeline: Pipeline) -> list[dict[str, Any]]:
-    from stagehold.plan.split.exchange_forms import exchange_forms
+        if self.preview:
+            self.preview.show()
+        if self.remark:
+            typer.echo(self.remark)
+        print_table("sources", SOURCES, ((stage, reads, since or "") for stage, reads, since in self.read))
+        if exchanges := [_exchange_cells(form) for form in self._exchange_forms]:
+            print_table("exchanges", EXCHANGES, exchanges)
+        if self.columns:
+            print_table("columns of published tables that change", COLUMNS, map(column_cells, self.columns))
+        tell_target(settings)
+        plan_table(self.request, self.plan).print()
+        for line in filter(None, (what_was_released(self.request, self.plan), *self.left)):
+            typer.echo(line)
 
-    return [
-        {
+    def document(self, settings: Settings) -> Mapping[str, Any]:
+        return {
+            "pipeline": self.request.pipeline.name,
+            "interval": self.request.interval,
+            **asdict(self.plan.counts),
+            **{name: value for name, value in self._remarks() if value},
+            "target": settings.target or None,
+            "sources": [dict(zip(("stage", "reads", "since"), each, strict=True)) for each in self.read],
+            "exchanges": [self._exchange_document(form) for form in self._exchange_forms],
+            **({"columns": [asdict(change) for change in self.columns]} if self.columns else {}),
+            **({"restore": self.preview.document()} if self.preview else {}),
+            **self._decisions(),
+        }
+
+    def _remarks(self) -> Iterator[tuple[str, Any]]:
+        """What is told where there is something to tell."""
+        from stagehold.plan.resume.released_outputs import released_outputs
+        from stagehold.run.planning.restoring import what_was_released
+
+        yield "variables", self.request.pipeline.variables
+        yield "remark", self.remark
+        if text := what_was_released(self.request, self.plan):
+            yield "released", {"text": text, "outputs": [asdict(output) for output in released_outputs(self.plan)]}
+        yield "left_to_others", self.left
+
+    def _decisions(self) -> Mapping[str, Any]:
+        from stagehold.plan.resume.plan_summary import explain
+
+        decisions = [
+            {
+                "stage": decision.stage,
+                "partition": decision.partition,
+                "action": decision.action,
+                "reason": str(decision.reason),
+            }
+            for decision in self.plan.decisions
+        ]
+        return {"summary": [asdict(line) for line in explain(self.plan)], "decisions": decisions}
+
+    @property
+    def _exchange_forms(self) -> Sequence[ExchangeForm]:
+        from stagehold.plan.split.exchange_forms import exchange_forms
+
+        return exchange_forms(self.pipeline)
+
+    def _exchange_document(self, form: ExchangeForm) -> Mapping[str, Any]:
+        worth = self.pipeline.stage(form.producer).output.worth
+        return {
             "from": form.producer,
             "to": form.reader,
             "exchange": form.exchange,
@@ -172,46 +206,12 @@ def _exchange_documents(pipeline: Pipeline) -> list[dict[str, Any]]:
             "stored": form.stored,
             "why": form.why,
             "a_kill_costs": form.cost_of_kill,
-            **({"worth": asdict(worth)} if (worth := pipeline.stage(form.producer).output.worth) else {}),
+            **({"worth": asdict(worth)} if worth else {}),
         }
-        for form in exchange_forms(pipeline)
-    ]
 
 
-def _print_json(
-    request: RunRequest,
-    plan: ResumePlan,
-    preview: RestorePreview | None,
-    left: tuple[str, ...],
-    remark: str | None,
-    told: Mapping[str, Any],
-) -> None:
-    from stagehold.plan.resume.plan_summary import explain
-    from stagehold.plan.resume.released_outputs import released_outputs
-    from stagehold.run.planning.restoring import what_was_released
-
-    decisions = [
-        {
-            "stage": decision.stage,
-            "partition": decision.partition,
-            "action": decision.action,
-            "reason": str(decision.reason),
-        }
-        for decision in plan.decisions
-    ]
-    about: dict[str, Any] = {"pipeline": request.pipeline.name, "interval": request.interval, **asdict(plan.counts)}
-    if request.pipeline.variables:
-        about["variables"] = request.pipeline.variables
-    if remark:
-        about["remark"] = remark
-    if released := what_was_released(request, plan):
-        about["released"] = {"text": released, "outputs": [asdict(output) for output in released_outputs(plan)]}
-    if left:
-        about["left_to_others"] = left
-    about |= told
-    if preview:
-        about["restore"] = preview.document()
-    print_document({**about, "summary": [asdict(line) for line in explain(plan)], "decisions": decisions})
+def _exchange_cells(form: ExchangeForm) -> tuple[str, ...]:
+    return form.producer, form.reader, form.exchange.value, form.form, form.reason, form.cost_of_kill
 
 
 def plan_table(request: RunRequest, plan: ResumePlan) -> ShownTable:
