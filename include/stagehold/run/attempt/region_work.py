@@ -33,7 +33,7 @@ from stagehold.run.attempt.stale_intervals import tell_later_intervals
 from stagehold.run.checkpoints.checkpoint_answers import Answers
 from stagehold.run.delivery.content_check import verify_reused
 from stagehold.run.delivery.good_rows import show_quarantined
-from stagehold.run.delivery.wave import Publisher
+from stagehold.run.delivery.wave import EquippedStage, Publisher
 from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.run.faults import Point
 from stagehold.run.journal import journal
@@ -381,15 +381,14 @@ class RegionWork:
 
     def _runner(self, name: str, plan: ResumePlan, session: Session) -> StageRunner:
         pipeline, begun = self._view.pipeline, begins_with_of(self.task.request)
+        task = self._tasks.stage_task(pipeline.stage(name), pipeline)
+        committer = session.committer(task.stage, task.location)
         return StageRunner(
-            self._tasks.stage_task(pipeline.stage(name), pipeline),
+            EquippedStage(task, session, self.publisher, committer, self.workplace),
             self._tasks.reading(pipeline, plan),
-            session=session,
-            publisher=self.publisher,
             tables=self.tables,
             waves_before=max(WAVE if begun else 0, self.tables.waves_of(name, self.attempt.attempt_id)),
-            at_boundary=self.answers.at_boundary,
-            may_begin=self.answers.refuse_suspended,
+            answers=self.answers,
             meter=self.heartbeat.meter,
         )
 

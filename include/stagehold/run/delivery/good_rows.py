@@ -20,8 +20,8 @@ from stagehold.lake.quarantine import bring_up_to_date, quarantine_uri
 from stagehold.lake.store.columns import EXPECTATION
 from stagehold.model.choices import Severity
 from stagehold.model.records import QUARANTINE, StatePart
-from stagehold.run.delivery.wave import StageTask
-from stagehold.run.equipment.workplace import Session, Workplace
+from stagehold.run.delivery.wave import EquippedStage, StageTask
+from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.faults import QuarantinePoint
 from stagehold.spec.settings.output_settings import CommitterKind
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class SettingAside:
     """Sets aside bad rows of the waves of one stage, in one attempt."""
 
-    def __init__(self, task: StageTask, session: Session, workplace: Workplace) -> None:
-        self.task, self.session, self.workplace = task, session, workplace
+    def __init__(self, equipped: EquippedStage) -> None:
+        self.task, self.session, self.workplace = equipped.task, equipped.session, equipped.workplace
 
     def good_rows(
         self, staged: StagedWave, measured: Measured, schema: StructType, files: WaveFiles, seconds: float

@@ -11,7 +11,6 @@ from stagehold.gates.judge import Measured
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
 from stagehold.lake.commit.committed_waves import Landed
-from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.model.records import WHOLE, PartitionRecord, StageVerdict
@@ -23,8 +22,7 @@ from stagehold.run.delivery.content_check import mismatches, refuse_damaged
 from stagehold.run.delivery.good_rows import as_blocking
 from stagehold.run.delivery.publish import Publication, as_landed, brought_to, publish, under, wave_of
 from stagehold.run.delivery.ruling import Ruling, Rulings, results, unmet, unmet_on_record, warn
-from stagehold.run.delivery.wave import Publisher, PublishRight, StageTask
-from stagehold.run.equipment.workplace import Session, Workplace
+from stagehold.run.delivery.wave import EquippedStage, PublishRight
 from stagehold.run.faults import TogetherPoint
 from stagehold.spark.session.sessions import translate
 
@@ -34,11 +32,9 @@ NO_WAVE = 0  # for fault points: beforehand nobody knows how many waves there we
 class Rejudging:
     """What it takes to judge one stage, in one attempt."""
 
-    def __init__(
-        self, task: StageTask, session: Session, publisher: Publisher, committer: Committer, workplace: Workplace
-    ) -> None:
-        self.task, self.session, self.workplace = task, session, workplace
-        self.publisher, self.committer = publisher, committer
+    def __init__(self, equipped: EquippedStage) -> None:
+        self.task, self.session, self.workplace = equipped.task, equipped.session, equipped.workplace
+        self.publisher, self.committer = equipped.publisher, equipped.committer
 
 
 class JudgingAgain(Rejudging):

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from stagehold.gates.suite import Suite
 from stagehold.gates.verdicts import GateVerdict
+from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.store.location import TableLocation
@@ -22,6 +23,7 @@ from stagehold.model.source_position import SourcePosition
 from stagehold.model.states import AttemptEvent
 from stagehold.plan.determinism.verification import remark
 from stagehold.plan.resume.decisions import Action, Decision, RunDecision
+from stagehold.run.equipment.workplace import Session, Workplace
 from stagehold.spec.pipeline import Stage
 
 
@@ -169,3 +171,14 @@ class Publisher(Protocol):
 
         :raises Fenced: a newer attempt has the right to them.
         """
+
+
+@dataclass(frozen=True)
+class EquippedStage:
+    """A stage in an attempt, with all that it takes to compute, judge and publish its waves."""
+
+    task: StageTask
+    session: Session
+    publisher: Publisher
+    committer: Committer
+    workplace: Workplace

@@ -8,14 +8,12 @@ from datetime import UTC, datetime
 
 from stagehold.errors import CameOutDifferent
 from stagehold.lake.commit.committed_waves import Landed
-from stagehold.lake.commit.committer import Committer
 from stagehold.lake.commit.wave_commit import CommittedPartition, WaveCommit
 from stagehold.lake.declared_columns import refuse_nulls
 from stagehold.model.records import PartitionRecord
 from stagehold.run.delivery.publish import Publication, publish, wave_of
 from stagehold.run.delivery.ruling import Rulings, results, unmet, warn
-from stagehold.run.delivery.wave import PublishRight, StageTask, Wave
-from stagehold.run.equipment.workplace import Workplace
+from stagehold.run.delivery.wave import EquippedStage, PublishRight, Wave
 
 
 class Delivery:
@@ -24,8 +22,9 @@ class Delivery:
     ``may_differ`` says that data may come out different though its key is the same.
     """
 
-    def __init__(self, task: StageTask, workplace: Workplace, committer: Committer, *, may_differ: bool) -> None:
-        self.task, self.may_differ, self.workplace, self.committer = task, may_differ, workplace, committer
+    def __init__(self, equipped: EquippedStage, *, may_differ: bool) -> None:
+        self.task, self.workplace, self.committer = equipped.task, equipped.workplace, equipped.committer
+        self.may_differ = may_differ
 
     def deliver(self, wave: Wave, right: PublishRight) -> Mapping[int, str]:
         """Publish and record the partitions that pass their gate; return those that do not, and why.

@@ -20,6 +20,7 @@ from stagehold.model.records import Attempt, Cell, GateResult, Lease, PartitionR
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import remark
 from stagehold.plan.resume.waiving import as_retracted
+from stagehold.run.delivery.publish import under
 from stagehold.run.delivery.ruling import warn_unmet
 from stagehold.run.equipment.workplace import Workplace
 from stagehold.run.lease.sweeping import Sweeper
@@ -178,15 +179,7 @@ def _as_retracted(known: PartitionRecord, wave: WaveCommit) -> PartitionRecord:
     """The record of a partition that the wave took out of its table. If the ledger has no record of a partition, there
     is nothing to record: it is in no table.
     """
-    return replace(
-        as_retracted(known),
-        run_id=wave.run_id,
-        attempt_id=wave.attempt_id,
-        epoch=wave.epoch,
-        wave=wave.wave,
-        recorded_at=datetime.now(UTC),
-        reason=wave.note,
-    )
+    return replace(under(wave, as_retracted(known)), reason=wave.note)
 
 
 def _remarked(record: PartitionRecord, before: PartitionRecord | None) -> PartitionRecord:

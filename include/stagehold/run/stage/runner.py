@@ -6,7 +6,7 @@ nobody reads; a crash between publish and record leaves a commit that the next a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,10 @@ from stagehold.plan.waves.sizing import (
     adaptive_interval,
 )
 from stagehold.plan.waves.skew import skew_text, skewed
+from stagehold.run.checkpoints.checkpoint_answers import Answers
 from stagehold.run.delivery.good_rows import show_quarantined
 from stagehold.run.delivery.rejudging import JudgingAgain, JudgingTogether
-from stagehold.run.delivery.wave import Publisher, StageTask
-from stagehold.run.delivery.wave_publication import Delivery
-from stagehold.run.equipment.workplace import Session
+from stagehold.run.delivery.wave import EquippedStage
 from stagehold.run.faults import Point, StatePoint
 from stagehold.run.functions.determinism import inspect
 from stagehold.run.functions.function_errors import reporting_queries
@@ -48,7 +47,6 @@ from stagehold.sources.declared_reads import side_read_text, undeclared, undecla
 from stagehold.sources.source_files import SourceRoots
 from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.reads import Undeclared
-from stagehold.spec.settings.run_settings import DeterminismPolicy
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -59,32 +57,25 @@ ATTEMPTS_COUNTED = 500
 
 
 class StageRunner:
-    """Runs the waves of one stage within one attempt, of which it may have had some before. ``at_boundary`` is called
-    behind each wave, when that is recorded, and ``may_begin`` before one beside another. ``meter`` measures what the
-    time goes for.
+    """Runs the waves of one stage within one attempt, of which it may have had some before. ``answers`` are given
+    behind each wave, when that is recorded. ``meter`` measures what the time goes for.
     """
 
     def __init__(
         self,
-        task: StageTask,
+        equipped: EquippedStage,
         reading: Reading,
         *,
-        session: Session,
-        publisher: Publisher,
         tables: RegionTables,
         waves_before: int,
-        at_boundary: Callable[[], None],
-        may_begin: Callable[[], None],
+        answers: Answers,
         meter: Meter,
     ) -> None:
-        self._may_begin = may_begin
-        self._task, self._reading, self._session, self._workplace = task, reading, session, tables.workplace
-        self._publisher, self._tables, self._at_boundary = publisher, tables, at_boundary
+        self._equipped, self._task, self._workplace = equipped, equipped.task, equipped.workplace
+        self._reading, self._tables, self._answers = reading, tables, answers
         self._waves_before, self._meter = waves_before, meter
-        session.report_stages(meter.observe)
-        self._sizer = wave_sizer(task.stage, reading.pipeline, self._workplace.ledger, self._workplace.settings)
-        self._frames = session.frames(reading)
-        self._committer = session.committer(task.stage, task.location)
+        equipped.session.report_stages(meter.observe)
+        self._frames = equipped.session.frames(reading)
 
     def run(self, decisions: Sequence[Decision]) -> int:
         """Compute the decided partitions, or have them judged again; returns the number of waves.
@@ -106,7 +97,7 @@ class StageRunner:
                 self._inspect_reads()
         else:
             schema = recorded_schema([decision.record for decision in recorded if decision.record])
-        self._publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
+        self._equipped.publisher.begin_stage(self._task.stage.name, partial(self._prepare, schema))
         self._tell_unjudged([decision.partition for decision in decisions])
         refused = self._judge_again(again)
         waves, of_waves = self._waves().run(computed, schema) if computed else (0, {})
@@ -128,8 +119,7 @@ class StageRunner:
         if not decisions:
             return {}
         self._waves_before += 1
-        judging = JudgingAgain(self._task, self._session, self._publisher, self._committer, self._workplace)
-        return judging.judge(decisions, self._waves_before)
+        return JudgingAgain(self._equipped).judge(decisions, self._waves_before)
 
     def _judge_together(self, done: Sequence[Decision], waves: int) -> Mapping[int, str]:
         """Judge all together; gives partitions that stay held since the gate refuses all of the stage; none while
@@ -140,9 +130,8 @@ class StageRunner:
             decision.action.computes and decision.partition not in own for decision in planned
         ):
             return {}
-        judging = JudgingTogether(self._task, self._session, self._publisher, self._committer, self._workplace)
-        refused = judging.judge(self._task.whole, planned, self._waves_before + waves + 1)
-        self._at_boundary()
+        refused = JudgingTogether(self._equipped).judge(self._task.whole, planned, self._waves_before + waves + 1)
+        self._answers.at_boundary()
         return refused
 
     def _tell_unjudged(self, partitions: Sequence[int]) -> None:
@@ -196,7 +185,7 @@ class StageRunner:
         output, as_recorded = self._task.stage.output, self._is_recorded_with(schema)
         ensure_table(self._task.location, schema, claim, output, as_recorded=as_recorded)
         self._reach(Point.BEFORE_FENCE)
-        self._committer.fence(self._task.location, claim, self._tables.rivals(self._task.stage.name))
+        self._equipped.committer.fence(self._task.location, claim, self._tables.rivals(self._task.stage.name))
         self._reach(Point.AFTER_FENCE)
 
     def _is_recorded_with(self, schema: StructType) -> bool:
@@ -205,19 +194,14 @@ class StageRunner:
         return bool(records) and all(has_columns(record, schema) for record in records)
 
     def _waves(self) -> Waves:
-        task, reading = self._task, self._reading
-        may_differ = reading.pipeline.determinism_of(task.stage) is DeterminismPolicy.WARN
+        place = self._workplace
         return Waves(
-            task,
-            reading,
+            self._equipped,
+            self._reading,
             self._frames,
-            Delivery(task, self._workplace, self._committer, may_differ=may_differ),
-            session=self._session,
-            publisher=self._publisher,
-            sizer=self._sizer,
+            sizer=wave_sizer(self._task.stage, self._reading.pipeline, place.ledger, place.settings),
             before=self._waves_before,
-            at_boundary=self._at_boundary,
-            may_begin=self._may_begin,
+            answers=self._answers,
             meter=self._meter,
         )
 

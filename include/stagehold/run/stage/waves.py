@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,16 +25,18 @@ from stagehold.model.stage_state import StateShape
 from stagehold.plan.resume.decisions import Decision
 from stagehold.plan.state.earlier_state import Cut, Earlier
 from stagehold.plan.waves.sizing import TimedWave, WaveCost, WaveSize, WaveSizer
+from stagehold.run.checkpoints.checkpoint_answers import Answers
 from stagehold.run.delivery.good_rows import SettingAside
-from stagehold.run.delivery.wave import Publisher, StageTask, Wave, WavePlace, in_wave
+from stagehold.run.delivery.wave import EquippedStage, Wave, WavePlace, in_wave
 from stagehold.run.delivery.wave_publication import Delivery
 from stagehold.run.equipment.timings import TIMINGS, Lap
-from stagehold.run.equipment.workplace import Frames, Session
+from stagehold.run.equipment.workplace import Frames
 from stagehold.run.faults import Point, StatePoint
 from stagehold.run.functions.function_errors import reporting_queries
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.functions.state_frames import state_schema
 from stagehold.spark.session.result_settings import RESULT_SETTINGS
+from stagehold.spec.settings.run_settings import DeterminismPolicy
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -74,32 +76,30 @@ class FinishedWave:
 
 
 class Waves:
-    """The waves of one stage in one attempt, which has had ``before`` of them. ``at_boundary`` is called behind each
-    wave, in the thread that recorded it, and ``may_begin`` before a wave beside another; both raise what is to stop the
-    attempt. ``meter`` measures what time goes for.
+    """The waves of one stage in one attempt, which has had ``before`` of them. ``answers`` are given behind each wave,
+    in the thread that recorded it, and asked before a wave beside another; both may stop the attempt. ``meter``
+    measures what time goes for.
     """
 
     def __init__(
         self,
-        task: StageTask,
+        equipped: EquippedStage,
         reading: Reading,
         frames: Frames,
-        delivery: Delivery,
         *,
-        session: Session,
-        publisher: Publisher,
         sizer: WaveSizer,
         before: int,
-        at_boundary: Callable[[], None],
-        may_begin: Callable[[], None],
+        answers: Answers,
         meter: Meter,
     ) -> None:
-        self._may_begin = may_begin
-        self._task, self._reading, self._frames, self._delivery = task, reading, frames, delivery
-        self._session, self._publisher, self._workplace = session, publisher, delivery.workplace
-        self._sizer, self._before, self._at_boundary, self._meter = sizer, before, at_boundary, meter
-        self._keeping = Keeping(task, reading.earlier.get(task.stage.name, Earlier()), frames, session)
-        self._setting_aside = SettingAside(task, session, self._workplace)
+        self._task, self._workplace = equipped.task, equipped.workplace
+        self._session, self._publisher = equipped.session, equipped.publisher
+        self._reading, self._frames, self._sizer, self._before = reading, frames, sizer, before
+        self._answers, self._meter = answers, meter
+        may_differ = reading.pipeline.determinism_of(equipped.task.stage) is DeterminismPolicy.WARN
+        self._delivery = Delivery(equipped, may_differ=may_differ)
+        self._keeping = Keeping(equipped, reading.earlier.get(equipped.task.stage.name, Earlier()), frames)
+        self._setting_aside = SettingAside(equipped)
         self._finishing: tuple[WrittenWave, Future[FinishedWave]] | None = None
         self._timed: list[TimedWave] = []
         self._last_seconds = 0.0  # of the last wave, for what came after it was written
@@ -161,7 +161,7 @@ class Waves:
             written, seconds = self._finishing[0], self._last_seconds
             ahead = self._sizer.following(remaining, [*self._timed, written.timed(seconds)], seconds)
             if ahead[0] <= len(written.decisions):
-                self._may_begin()
+                self._answers.refuse_suspended()
                 return ahead
         self._end_wave()
         return self._sizer.following(remaining, self._timed, self._last_seconds)
@@ -201,7 +201,7 @@ class Waves:
 
     def _stop(self) -> Exception | None:
         try:
-            self._at_boundary()
+            self._answers.at_boundary()
         except Exception as stop:  # noqa: BLE001 - it is raised once the wave is counted
             return stop
         return None
@@ -263,8 +263,8 @@ class Keeping:
     both; ``earlier`` is what it goes on with.
     """
 
-    def __init__(self, task: StageTask, earlier: Earlier, frames: Frames, session: Session) -> None:
-        self.task, self.earlier, self.frames, self.session = task, earlier, frames, session
+    def __init__(self, equipped: EquippedStage, earlier: Earlier, frames: Frames) -> None:
+        self.task, self.session, self.earlier, self.frames = equipped.task, equipped.session, earlier, frames
 
     def keep(self, files: WaveFiles) -> Mapping[int, tuple[StatePart, ...]]:
         """Write what the partitions of a wave keep, whose rows were written just now."""
