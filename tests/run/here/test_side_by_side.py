@@ -219,6 +219,34 @@ def test_a_child_that_loses_its_lease_while_it_sleeps_changes_nothing_and_the_ot
     assert run_state(bench) is RunState.FINISHED
 
 
+def test_an_older_command_of_the_run_takes_nothing_from_a_newer_one_and_does_not_end_it(bench):
+    for point in (Point.BEFORE_WRITE, Point.AFTER_WRITE):  # each of the two tasks that begin stops at one of them
+        bench.inject(point, "left", 1, FaultAction.FREEZE)
+    older = bench.command(*RUN, "--parallel", "2")
+    until(lambda: sum(map(stopped, processes(bench).values())) == 2, 90)
+    first, second = processes(bench).values()
+
+    bench.inject(Point.AFTER_WRITE, "right", 1, FaultAction.HANG)
+    newer = bench.command(*RUN, "--json", "--parallel", "3")
+    until(lambda: sum(state.endswith("finished") for state in states(bench).values()) == 4, 90)
+    hangs = processes(bench)["right"]
+    os.kill(first, signal.SIGKILL)  # followed by another one, which finds all done, and then by one for `right`
+    until(lambda: "who works on right" in older.err(), 90)
+    assert lives(hangs)
+    os.kill(second, signal.SIGCONT)
+    until(lambda: "ends the run" in older.err(), 90)
+
+    bench.inject(Point.AFTER_WRITE, "totals", 1, FaultAction.FREEZE)
+    os.kill(hangs, signal.SIGKILL)
+    assert (ended(older).code, "was fenced by epoch" in older.err()) == (1, True), older.err()
+    until(lambda: any(subject == "totals" and stopped(pid) for subject, pid in processes(bench).items()), 90)
+    assert run_state(bench) is RunState.RUNNING
+    os.kill(processes(bench)["totals"], signal.SIGCONT)
+    assert ended(newer).code == 0, newer.err()
+    assert published(bench) == bench.expected()
+    assert run_state(bench) is RunState.FINISHED
+
+
 def stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 

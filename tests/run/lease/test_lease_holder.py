@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from multiprocessing import get_context
 
 import pytest
 
 from stagehold.run.lease.lease_holder import LeaseHolder, this_process
 
 ME = this_process("airflow/dag/run/region")
+OLDER, NEWER = (ME.command[0] - 1, 1), (ME.command[0] + 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +24,12 @@ ME = this_process("airflow/dag/run/region")
         pytest.param(
             str(LeaseHolder("cli/run", ME.host, ME.pid, "1")), True, id="its pid was given to a newer process"
         ),
+        pytest.param(str(replace(ME, command=OLDER)), True, id="an older command of the same owner, alive"),
+        pytest.param(str(replace(ME, command=NEWER)), False, id="a newer command of the same owner, alive"),
+        pytest.param(str(replace(ME, command=NEWER, started="1")), True, id="one that was newer, and has ended"),
+        pytest.param(
+            str(LeaseHolder(ME.owner, "other-host", 1, "1", NEWER)), True, id="clocks of two hosts are not compared"
+        ),
         pytest.param("anything", False, id="no holder's text"),
         pytest.param("a|b|no number|d", False, id="no pid"),
     ],
@@ -33,3 +42,11 @@ def test_a_process_that_ended_may_be_taken_over():
     code = "from stagehold.run.lease.leasing import this_process; print(this_process('cli/run'))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert ME.may_seize(ended)
+
+
+def test_processes_of_one_command_are_one_try():
+    with get_context("spawn").Pool(2) as pool:
+        one, other = pool.map(this_process, [ME.owner, ME.owner], chunksize=1)
+    assert one.command == other.command == ME.command
+    assert one.may_seize(str(other))
+    assert other.may_seize(str(one))

@@ -25,6 +25,7 @@ from stagehold.run.here.child_process import ChildProcess, attempts
 from stagehold.run.here.process_end import Done, Failed
 from stagehold.run.here.submission import needs_server
 from stagehold.run.journal.endings import Restarts
+from stagehold.run.journal.journal import verdict_of
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stopping.stopping import end_run
 from stagehold.settings import Settings
@@ -90,7 +91,8 @@ class _SideBySide:
             for process in self._running.values():
                 process.kill()
         if self._failure is not None:
-            self._end_run()
+            if not _is_overtaken(self._failure):
+                self._end_run()
             raise self._failure
         return [self._done[name] for name in self._tasks]
 
@@ -180,3 +182,9 @@ class _SideBySide:
                 process = self._running[said]
                 if not process.hear(partial(self._tell, process.name)):
                     del self._running[said]
+
+
+def _is_overtaken(failure: Exception) -> bool:
+    """Whether a newer attempt goes on with the run."""
+    verdict = verdict_of(failure)
+    return verdict is not None and verdict.decision is None

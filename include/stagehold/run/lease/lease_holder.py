@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import os
+import multiprocessing
 import platform
 from dataclasses import dataclass
 
-from stagehold.spark.processes import identify
+from stagehold.spark.processes import identify, own_process
 
 SEPARATOR = "|"
 
 
 @dataclass(frozen=True)
 class LeaseHolder:
-    """``owner`` is whom an attempt works for; host, pid and start time distinguish one process from all others."""
+    """``owner`` is whom an attempt works for; host, pid and start time distinguish one process from all others.
+
+    ``command`` has start time and pid of the command that the process belongs to. All processes of a command are one
+    try, and the command that was begun last is the newest.
+    """
 
     owner: str
     host: str
     pid: int
     started: str
+    command: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return SEPARATOR.join((self.owner, self.host, str(self.pid), self.started))
+        return SEPARATOR.join((self.owner, self.host, str(self.pid), self.started, *map(str, self.command)))
 
     @property
     def described(self) -> str:
@@ -30,20 +35,29 @@ class LeaseHolder:
 
     @staticmethod
     def parse(text: str) -> LeaseHolder | None:
-        parts = text.split(SEPARATOR)
-        if len(parts) != 4 or not parts[2].isdigit():
+        owner, *process = text.split(SEPARATOR)
+        if len(process) < 3 or not process[1].isdigit():
             return None
-        return LeaseHolder(parts[0], parts[1], int(parts[2]), parts[3])
+        host, pid, started, *command = process
+        return LeaseHolder(owner, host, int(pid), started, tuple(map(int, command)))
 
     def may_seize(self, held_by: str) -> bool:
         """True if the other holder is an earlier try for the same owner, or a process of this host that has ended.
 
-        An earlier try may still be alive (a zombie): it is fenced, so it can do no harm.
+        An earlier try may still be alive (a zombie): it is fenced, so it can do no harm. Of two commands of a run that
+        take several leases at once the newer gets them all: if each took one from the other, both would end fenced.
         """
         other = LeaseHolder.parse(held_by)
         if other is None:
             return False
-        return other.owner == self.owner or (other.host == self.host and _started(other.pid) != other.started)
+        if other.host == self.host and not other.lives_here:
+            return True
+        newer = other.host == self.host and other.command > self.command
+        return other.owner == self.owner and not newer
+
+    @property
+    def lives_here(self) -> bool:
+        return _started(self.pid) == self.started
 
 
 def described(holder: str) -> str:
@@ -59,7 +73,9 @@ def owner_of(holder: str) -> str:
 
 
 def this_process(owner: str) -> LeaseHolder:
-    return LeaseHolder(owner, platform.node(), os.getpid(), _started(os.getpid()))
+    own, parent = own_process(), multiprocessing.parent_process()
+    command = (identify(parent.pid) if parent and parent.pid else None) or own
+    return LeaseHolder(owner, platform.node(), own.pid, _started(own.pid), (command.started, command.pid))
 
 
 def _started(pid: int) -> str:
