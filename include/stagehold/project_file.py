@@ -31,7 +31,7 @@ class ProjectFile:
     def settings_of(self, target: str) -> Mapping[str, str]:
         """The settings of a target as an environment would have them."""
         given = self.targets[target]
-        return {name: _text(value) for name, value in given.items() if name != VARS}
+        return {name: plain_text(value) for name, value in given.items() if name != VARS}
 
 
 def project_file(project: Path) -> Path:
@@ -118,7 +118,8 @@ class _Reader:
         self.problems.append(SpecProblem(line, field, given, allowed))
 
 
-def _text(value: object) -> str:
+def plain_text(value: object) -> str:
+    """The value of a variable as the file says it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.common.output import moment, print_document, print_table
-from stagehold.cli.common.request import AsJson, recorded_interval, stage_asked
+from stagehold.cli.common.request import AsJson, By, StagesPipeline, recorded_interval, stage_asked
 from stagehold.errors import InvalidArgument, NothingToAccept
 from stagehold.settings import Settings, load_settings
 
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
 
 COLUMNS = ("stage", "interval", "part", "made with", "as good as with", "accepted by", "when", "why")
 StageName = Annotated[str | None, typer.Argument(help="The stage whose recorded data is to count, by name.")]
-Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
 Interval = Annotated[
     str | None, typer.Option("--interval", help="Only for this interval. Default: for every interval.")
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why the data is as good; kept with your name.")]
-By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: the user of this machine.")]
 ListThem = Annotated[bool, typer.Option("--list", help="Only show what was accepted before.")]
 
 
 def accept(
-    pipeline: Pipeline,
+    pipeline: StagesPipeline,
     stage: StageName = None,
     interval: Interval = None,
     reason: Reason = "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.common.output import print_document, print_table
-from stagehold.cli.common.request import AsJson, recorded_interval, stage_asked
+from stagehold.cli.common.request import AsJson, StagesPipeline, recorded_interval, stage_asked
 from stagehold.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ source = typer.Typer(
 )
 
 StageName = Annotated[str, typer.Argument(metavar="STAGE", help="The source stage, by name.")]
-Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
 Interval = Annotated[str, typer.Option("--interval", help="The interval that takes its files anew.")]
 FromVersion = Annotated[
     int | None,
@@ -59,7 +58,7 @@ def list_sources(as_json: AsJson = False) -> None:
 @source.command("retake")
 def retake(
     stage: StageName,
-    pipeline: Pipeline,
+    pipeline: StagesPipeline,
     interval: Interval,
     from_version: FromVersion = None,
     dry_run: DryRun = False,

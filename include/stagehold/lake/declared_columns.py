@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import ColumnProblem, ColumnsNotAsDeclared
 from stagehold.lake.commit.delta_log import open_table, schema_fields, table_exists
-from stagehold.lake.store.columns import INTERVAL, PARTITION, Growth, data_fields, sql_type
+from stagehold.lake.store.columns import IN_JSON, INTERVAL, PARTITION, Growth, data_fields, sql_type
 from stagehold.spec.pipeline import OutputForm, Stage
 from stagehold.spec.settings.output_settings import ColumnForm, Evolution
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Declared = Mapping[str, ColumnForm]
 COMMENT, NULL, NEVER = "comment", "stagehold.null", "false"  # in the metadata of a column; readers are shown the first
-IN_DELTA = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
 
 def refuse_other_columns(stage: Stage, schema: StructType) -> None:
@@ -142,7 +141,7 @@ def _changes(
     columns, told = output.columns, told_columns(schema)
     types = {name: sql_type(kind) for name, kind in present.items()}
     kinds = {name: kind if isinstance(kind, str) else types[name] for name, kind in present.items()}
-    declared = {name: IN_DELTA.get(str(column.type), str(column.type)) for name, column in columns.items()}
+    declared = {name: IN_JSON.get(str(column.type), str(column.type)) for name, column in columns.items()}
     growth, fixed = Growth.of(kinds, declared), output.evolution is Evolution.FAIL
     refused = "a run is refused by `schema: fail`" if fixed else ""
     for name in growth.missing:

@@ -120,5 +120,9 @@ class Acknowledgement:
 
     @property
     def subject(self) -> str:
-        """What the attempt works on, for people and as the name of the task in the coordinator."""
-        return self.region if self.share is None else f"{self.region}[{self.share}]"
+        return part_name(self.region, self.share)
+
+
+def part_name(region: str, share: object) -> str:
+    """What a task works on, a region or a share of it: for people, and as the name of the task in the coordinator."""
+    return region if share is None else f"{region}[{share}]"

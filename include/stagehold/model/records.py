@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from stagehold.model.backfill import Backfill, WorkOrder
-from stagehold.model.checkpoint_records import CheckpointRecord
+from stagehold.model.checkpoint_records import CheckpointRecord, part_name
 from stagehold.model.choices import Acceptance, ClaimMode, CodeChoice, Pin, Severity, Waiver
 from stagehold.model.pulse import Pulse
 from stagehold.model.source_position import Position
@@ -175,7 +175,7 @@ class Attempt:
     @property
     def subject(self) -> str:
         """What it works on, for people."""
-        return self.region if self.share is None else f"{self.region}[{self.share}]"
+        return part_name(self.region, self.share)
 
     @property
     def cause(self) -> str | None:

@@ -31,6 +31,7 @@ class Machine(Generic[State]):
         return not self.transitions[state]
 
 
+ENDED_BADLY = (AttemptState.FAILED, AttemptState.CANCELED)
 LOST = "lost"  # in place of a state, for people: nobody was there to note the end
 _R = RunState
 _A = AttemptState

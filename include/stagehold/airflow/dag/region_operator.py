@@ -27,6 +27,7 @@ from stagehold.airflow.telling.outlets import outlets_of
 from stagehold.errors.base import StageholdError
 from stagehold.errors.request_errors import InvalidInterval, InvalidParameter, UnknownName
 from stagehold.errors.run_errors import ProcessTerminated
+from stagehold.model.checkpoint_records import part_name
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.model.partition_set import Share
 from stagehold.plan.split.regions import Region, stage_regions
@@ -129,7 +130,7 @@ class RegionOperator(BaseOperator):
         for remark in remarks:
             self.log.info("%s", remark)
         link = run_tab(self._place(context["dag_run"]), context["dag_run"].run_id)
-        subject = self.region_name if self._share is None else f"{self.region_name}[{self._share}]"
+        subject = part_name(self.region_name, self._share)
         telling = ending_in_one_line(subject, link, partial(self.log.error, "%s"), partial(self.log.info, "%s"))
         with telling, self._at_work(context, link) as (task, asked, life):
             from stagehold.run.journal.endings import OutageTries

@@ -14,10 +14,11 @@ from stagehold.airflow.runs.task_clearing import ACTIVE_RUN_STATES
 from stagehold.errors.base import StageholdError
 from stagehold.model.choices import Waiver
 from stagehold.model.records import Attempt, AttemptState, Event, GateResult, PartitionRecord, RunState
-from stagehold.model.states import ATTEMPT
+from stagehold.model.states import ATTEMPT, ENDED_BADLY
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.regions import Region
 from stagehold.plan.split.shares import newest_covering
+from stagehold.run.journal.journal import LOST
 from stagehold.run.lease.lost_attempts import Loss
 
 if TYPE_CHECKING:
@@ -68,9 +69,6 @@ class RunFacts(ResumeFacts):
 
 MOST_ATTEMPTS = 200  # the newest; what is older is in `stagehold status RUN`
 MOST_WAVES = 60  # of an attempt; if there are more, some of them in equal steps
-LOST = (
-    "The attempt ended without a word: its process was killed or its machine was lost. What it had committed is kept."
-)
 
 
 def attempt_lines(facts: RunFacts) -> tuple[AttemptLine, ...]:
@@ -119,7 +117,7 @@ def failed(region: str, facts: RunFacts) -> tuple[Attempt, ...]:
 
 def failure_of(attempt: Attempt, facts: RunFacts) -> str | None:
     """Why the attempt did not finish, if it did not."""
-    if attempt.state in (AttemptState.FAILED, AttemptState.CANCELED):
+    if attempt.state in ENDED_BADLY:
         return attempt.failure or "The attempt left no reason; its task log may have more."
     going = facts.dag_run.state in ACTIVE_RUN_STATES and attempt.attempt_id not in facts.lost
     return None if attempt.state is AttemptState.FINISHED or going else LOST

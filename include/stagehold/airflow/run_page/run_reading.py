@@ -100,13 +100,13 @@ def read_facts(known: KnownRun, ledger: Ledger, settings: Settings) -> RunFacts:
         restore=known.restore,
         waivers=holding,
         past_waivers=past,
-        ledger_state=_ledger_state(request.run_id, ledger),
+        ledger_state=ledger_state(request.run_id, ledger),
         looked=looked,
         untold=ledger.events.of_kind(request.run_id, UNTOLD),
     )
 
 
-def _ledger_state(run_id: str, ledger: Ledger) -> RunState | None:
+def ledger_state(run_id: str, ledger: Ledger) -> RunState | None:
     try:
         return ledger.runs.get(run_id).state
     except UnknownName:

@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from stagehold.airflow.answering.access import MAY_STOP, SAME_ORIGIN_JSON
 from stagehold.airflow.answering.api_server import answering, call_airflow, refuse_as_airflow, server_ledger
 from stagehold.airflow.answering.response_model import ResponseModel
+from stagehold.airflow.run_page.run_reading import ledger_state
 from stagehold.airflow.runs.asked_pipeline import PlacedDep
 from stagehold.airflow.runs.dag_runs import StageholdDagRun, read_dag_run
 from stagehold.airflow.runs.declared_dags import PlacedPipeline
@@ -91,16 +92,11 @@ def _run_under_way(dag: PlacedPipeline, run_id: str, session: Session) -> tuple[
         return ledger, dag_run
 
 
-def _state(run_id: str, ledger: Ledger) -> RunState | None:
-    try:
-        return ledger.runs.get(run_id).state
-    except UnknownName:
-        return None
-
-
 def _told(stop: Stop, run_id: str, user: str, ledger: Ledger) -> StopAnswer:
     """The answer, after it is on record who asked for the stop."""
     with answering():
         ledger.events.append(Event(run_id, stop, user, f"{stop} on the page by {user}", datetime.now(UTC)))
         working = at_work(ledger.attempts.of_run(run_id), ledger)
-        return StopAnswer(ledger_state=_state(run_id, ledger), at_work=tuple(attempt.subject for attempt in working))
+        return StopAnswer(
+            ledger_state=ledger_state(run_id, ledger), at_work=tuple(attempt.subject for attempt in working)
+        )

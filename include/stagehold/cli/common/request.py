@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stagehold.spec.pipeline import Pipeline, Stage
 
 PipelineName = Annotated[str, typer.Argument(help="Name of the pipeline, as its YAML file declares it.")]
+StagesPipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
 Interval = Annotated[
     str | None,
     typer.Option(
@@ -74,6 +75,7 @@ Keep = Annotated[
         "stage, or of all. From now on, on record with --reason. Repeatable.",
     ),
 ]
+By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: the user of this machine.")]
 Reason = Annotated[str, typer.Option("--reason", help="With --keep or --on-code-change: why, kept with your name.")]
 Params = Annotated[
     list[str] | None,

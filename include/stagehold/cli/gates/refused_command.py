@@ -10,7 +10,7 @@ import typer
 
 from stagehold.cli.common.output import ShownTable, print_document, print_progress
 from stagehold.cli.common.request import AsJson, PipelineName
-from stagehold.cli.gates.waive import interval_of
+from stagehold.cli.gates.waive import Interval, interval_of
 from stagehold.errors import UnknownName
 from stagehold.settings import Settings, load_settings
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SHOWN = 20  # rows
 COLUMNS = ("stage", "partition", "rows", "set aside", "state", "why")
 FIELDS = ("stage", "partition", "rows", "set_aside", "state", "why")
-Interval = Annotated[str | None, typer.Option("--interval", help="Default: that of the pipeline's newest run.")]
 StageName = Annotated[str | None, typer.Option("--stage", help="Show rows of this stage.")]
 Partition = Annotated[int | None, typer.Option("--partition", help="Only this partition of the stage.")]
 SetAside = Annotated[bool, typer.Option("--set-aside", help="Show the rows that were set aside, not blocked ones.")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stagehold.cli.common.output import moment, print_document, print_table
-from stagehold.cli.common.request import AsJson, recorded_interval, stage_asked
+from stagehold.cli.common.request import AsJson, By, StagesPipeline, recorded_interval, stage_asked
 from stagehold.errors import InvalidArgument
 from stagehold.settings import Settings, load_settings
 
@@ -25,7 +25,6 @@ ALL = "all"  # and what the gate says of all of the stage together
 NUMBERS = f"numbers and ranges such as 3,5-7, or {ALL}"
 COLUMNS = ("stage", "partition", "expectation", "waived by", "when", "until", "why")
 StageName = Annotated[str | None, typer.Argument(help="The stage whose gate refuses the data, by name.")]
-Pipeline = Annotated[str, typer.Option("--pipeline", help="Name of the stage's pipeline.")]
 Interval = Annotated[str | None, typer.Option("--interval", help="Default: that of the pipeline's newest run.")]
 Partitions = Annotated[str, typer.Option("--partition", help=f"Which partitions: {NUMBERS}.")]
 Expectation = Annotated[
@@ -36,13 +35,12 @@ Reason = Annotated[str, typer.Option("--reason", help="Why the data may be read;
 Until = Annotated[
     str | None, typer.Option("--until", metavar="DATE", help="A date (UTC) or moment at which the word ends.")
 ]
-By = Annotated[str | None, typer.Option("--by", help="Who says so. Default: the user of this machine.")]
 End = Annotated[bool, typer.Option("--end", help="Take back what was waived before, from now on.")]
 ListThem = Annotated[bool, typer.Option("--list", help="Only show what was waived before.")]
 
 
 def waive(
-    pipeline: Pipeline,
+    pipeline: StagesPipeline,
     stage: StageName = None,
     interval: Interval = None,
     partition: Partitions = "",

@@ -23,6 +23,7 @@ EXPECTATION = "_expectation"  # of rows that were set aside: what they do not me
 FILE, ROW = f"{GROUP_PREFIX}file", f"{GROUP_PREFIX}row"  # what tells rows that were read from files
 METADATA = "_metadata"  # a column of that name would hide the one in which Spark says which file a row is from
 
+IN_JSON = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}  # what Spark and Delta call them
 WIDENING = (("byte", "short", "integer", "long"), ("float", "double"))  # beside decimals
 DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 USABLE_TYPES = (

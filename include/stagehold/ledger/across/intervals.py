@@ -15,7 +15,7 @@ from stagehold.ledger.database.schema import attempts, gate_results, partitions,
 from stagehold.model.choices import Severity
 from stagehold.model.records import Attempt, AttemptState, FailureClass
 from stagehold.model.standing import PartitionState
-from stagehold.model.states import ATTEMPT
+from stagehold.model.states import ATTEMPT, ENDED_BADLY
 from stagehold.plan.restart.rules import WORKER_LOST
 
 UNBEGUN = (AttemptState.CREATED, AttemptState.SCHEDULED)  # of tries that have had no lease
@@ -154,9 +154,6 @@ class GateTallies:
             return tuple(GateTally(*row) for row in rows)
 
 
-FAILED = (AttemptState.FAILED, AttemptState.CANCELED)
-
-
 class Recoveries:
     """Reads `attempts` and `partitions`."""
 
@@ -169,7 +166,7 @@ class Recoveries:
         """
         columns = attempts.c
         group = (columns.run_id, columns.region, columns.share)
-        failed = func.sum(case((columns.state.in_(FAILED), 1), else_=0))
+        failed = func.sum(case((columns.state.in_(ENDED_BADLY), 1), else_=0))
         tried = (
             select(*group, func.max(columns.started_at).label("last"))
             .where(columns.pipeline == pipeline)

@@ -57,11 +57,6 @@ def next_splits(
     return Share(first, last)
 
 
-def part_name(region: Region, share: Share | None) -> str:
-    """What a task works on, for people."""
-    return region.name if share is None else f"{region.name}[{share}]"
-
-
 def newest_covering(attempts: Iterable[Attempt], share: Share | None) -> tuple[Attempt, ...]:
     """The newest attempts of a region for the partitions of ``share``: each attempt once, newest first.
 

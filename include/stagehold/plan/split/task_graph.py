@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from stagehold.model.checkpoint_records import part_name
 from stagehold.model.graph import topological_order
 from stagehold.model.partition_set import Share, overlap
 from stagehold.plan.split.regions import Region, region_parts, stage_regions
-from stagehold.plan.split.shares import part_name, region_shares
+from stagehold.plan.split.shares import region_shares
 from stagehold.spec.pipeline import Exchange, OutputType, Pipeline
 from stagehold.topology.build import DeclaredPartition, topology_of
 from stagehold.topology.topology import Topology, Vertex
@@ -19,10 +20,9 @@ def task_topology(pipeline: Pipeline) -> Topology:
     """
     parts = region_parts(pipeline)
     outputs = [
-        DeclaredPartition(
-            part_name(*part), part_name(*part), OutputType.BLOCKING, tuple(_readers(part, parts, pipeline))
-        )
+        DeclaredPartition(name, name, OutputType.BLOCKING, tuple(_readers(part, parts, pipeline)))
         for part in parts
+        for name in (part_name(part[0].name, part[1]),)
     ]
     return topology_of([Vertex(output.id, output.id) for output in outputs], outputs, file=pipeline.file)
 
@@ -35,7 +35,7 @@ def _readers(part: Part, parts: tuple[Part, ...], pipeline: Pipeline) -> Iterato
     for reader, read_in in parts:
         exchanges = _exchanges(region, reader, pipeline)
         if exchanges - {Exchange.FORWARD} or (exchanges and overlap(share, read_in)):
-            yield part_name(reader, read_in)
+            yield part_name(reader.name, read_in)
 
 
 def _exchanges(producer: Region, reader: Region, pipeline: Pipeline) -> set[Exchange]:

@@ -15,14 +15,12 @@ from stagehold.checkpoints.coordinator_events import (
 )
 from stagehold.ledger.leases import lease_of
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointRecord
+from stagehold.model.checkpoint_records import Answer, CheckpointFailure, CheckpointRecord, part_name
 from stagehold.model.records import Attempt, AttemptState, Run, RunState
-from stagehold.model.states import ATTEMPT, GLOBALLY_TERMINAL
+from stagehold.model.states import ATTEMPT, ENDED_BADLY, GLOBALLY_TERMINAL
 from stagehold.plan.split.regions import Region, stage_regions
 from stagehold.plan.split.shares import region_shares
 from stagehold.spec.pipeline import Pipeline
-
-_LOST = (AttemptState.FAILED, AttemptState.CANCELED)
 
 
 def parts_of(pipeline: Pipeline) -> Mapping[str, bool]:
@@ -30,7 +28,7 @@ def parts_of(pipeline: Pipeline) -> Mapping[str, bool]:
     task writes a blocking output.
     """
     return {
-        region.name if share is None else f"{region.name}[{share}]": _blocking(region, pipeline)
+        part_name(region.name, share): _blocking(region, pipeline)
         for region in stage_regions(pipeline)
         for share in region_shares(pipeline, region)
     }
@@ -114,7 +112,7 @@ class RunWatch:
 def _failed_over(before: Attempt, now: Attempt) -> bool:
     if before.attempt_id != now.attempt_id:
         return True
-    return now.state in _LOST and before.state not in _LOST
+    return now.state in ENDED_BADLY and before.state not in ENDED_BADLY
 
 
 def _blocking(region: Region, pipeline: Pipeline) -> bool:

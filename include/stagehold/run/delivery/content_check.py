@@ -9,7 +9,8 @@ from itertools import groupby
 from stagehold.errors import PartitionDataMissing
 from stagehold.lake.local_copies import LocalCopies
 from stagehold.ledger.ledger import Ledger
-from stagehold.model.records import AttemptState, Lease, PartitionRecord
+from stagehold.model.records import Lease, PartitionRecord
+from stagehold.model.states import ENDED_BADLY
 from stagehold.plan.determinism.verification import NO_MATCH, Mismatch, as_damaged, same_content, to_verify
 from stagehold.run.equipment.workplace import Fingerprints, Progress, Session, Workplace
 from stagehold.run.planning.task import RegionTask
@@ -65,9 +66,6 @@ def refuse_damaged(stage: str, damaged: Sequence[PartitionRecord], lease: Lease,
         raise PartitionDataMissing(stage, [record.partition for record in damaged])
 
 
-UNHAPPY = (AttemptState.FAILED, AttemptState.CANCELED)
-
-
 def verify_reused(
     reused: Iterable[tuple[str, Sequence[PartitionRecord]]],
     task: RegionTask,
@@ -81,7 +79,7 @@ def verify_reused(
 
     :raises PartitionDataMissing: data of a stage, the first one, differs; the plan has to be made anew.
     """
-    interrupted = any(attempt.state in UNHAPPY for attempt in workplace.ledger.attempts.of_run(task.request.run_id))
+    interrupted = any(attempt.state in ENDED_BADLY for attempt in workplace.ledger.attempts.of_run(task.request.run_id))
     for stage, records in reused:
         seed = f"{lease.name}/{lease.epoch}/{stage}"
         chosen = to_verify(

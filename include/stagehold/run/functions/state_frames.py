@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import StageContractBroken
 from stagehold.lake.read import read_partitions, recorded_schema, united
-from stagehold.lake.store.columns import PARTITION, STATE_GROUP, STATE_POSITION, is_reserved, quoted
+from stagehold.lake.store.columns import IN_JSON, PARTITION, STATE_GROUP, STATE_POSITION, is_reserved, quoted
 from stagehold.lake.store.footers import read_footer
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.keys.key_groups import range_of
@@ -26,9 +26,6 @@ from stagehold.spec.pipeline import Stage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
-
-# What Spark's JSON calls types that it spells otherwise in SQL.
-JSON_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
 
 class StateFrames:
@@ -223,7 +220,7 @@ def state_schema(shape: StateShape) -> StructType:
     from pyspark.sql.types import StructType
 
     fields = (
-        {"name": column.name, "type": JSON_TYPES.get(column.type, column.type), "nullable": True, "metadata": {}}
+        {"name": column.name, "type": IN_JSON.get(column.type, column.type), "nullable": True, "metadata": {}}
         for column in shape.columns
     )
     return StructType.fromJson({"fields": list(fields)})

@@ -13,12 +13,13 @@ from stagehold.errors import UnknownName
 from stagehold.extras import Extra, require
 from stagehold.gates.judge import import_great_expectations
 from stagehold.lake.catalog_entry import unregistered
+from stagehold.model.checkpoint_records import part_name
 from stagehold.model.keys.interval_key import moment_of
 from stagehold.plan.imagined.code_changes import stage_changes
 from stagehold.plan.resume.decisions import ResumePlan
 from stagehold.plan.split.exchange_forms import exchange_forms
 from stagehold.plan.split.regions import region_parts
-from stagehold.plan.split.shares import asks_for_splits, part_name
+from stagehold.plan.split.shares import asks_for_splits
 from stagehold.plan.split.task_slots import NO_LIMIT, task_slots
 from stagehold.run.equipment.timings import TIMINGS, Lap
 from stagehold.run.equipment.workplace import Progress
@@ -176,7 +177,7 @@ def _tasks(request: RunRequest, parallel: int = 1) -> Iterator[RegionTask]:
         yield RegionTask(
             request=request,
             region=region,
-            owner=f"cli/{request.run_id}/{part_name(region, share)}",
+            owner=f"cli/{request.run_id}/{part_name(region.name, share)}",
             launcher="cli",
             logical_date=moment_of(request.interval, request.pipeline.schedule),
             share=share,

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from stagehold.ledger.database.engine import Redact
 from stagehold.ledger.leases import region_lease
+from stagehold.model.checkpoint_records import part_name
 from stagehold.model.context import StageSecrets
 from stagehold.model.partition_set import Share
 from stagehold.plan.resume.decisions import also_computed
 from stagehold.plan.split.regions import Region
-from stagehold.plan.split.shares import part_name
 from stagehold.run.planning.planning import RunRequest
 from stagehold.secrets import SecretPlace, found_secrets, masked, usual_places
 from stagehold.settings import Settings
@@ -56,12 +56,12 @@ class RegionTask:
     @property
     def subject(self) -> str:
         """What the task works on, for people."""
-        return part_name(self.region, self.share)
+        return part_name(self.region.name, self.share)
 
     @property
     def launched(self) -> str:
         """The task that was launched, for people: also what its attempts work on, unless it took splits of others."""
-        return part_name(self.region, self.taken_by or self.share)
+        return part_name(self.region.name, self.taken_by or self.share)
 
     def takes(self, stage: str, partition: int) -> bool:
         """Whether this attempt computes the partition if it has to be computed."""

@@ -17,7 +17,7 @@ from stagehold.spec.pipeline import Exchange, InputForm, OutputType
 from stagehold.spec.settings.output_settings import CommitterKind, StateForm
 from stagehold.spec.yaml import FieldPath, Problem
 
-STATE_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
 COLUMN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")  # ours begin with an underscore
 
 
@@ -204,7 +204,7 @@ def check_state(draft: Draft, name: str) -> Iterator[Problem]:
     for state, form in stage.state.items():
         if draft.is_doubtful(*path, state):
             continue
-        if not STATE_NAME.fullmatch(state) or len(state) > 63:
+        if not is_name(state):
             yield Problem((*path, state), show(state), "lower-case letters, digits and single underscores, at most 63")
         yield from _check_columns(form, (*path, state))
         yield from _check_state_key(draft, name, form, (*path, state))
@@ -281,3 +281,8 @@ def _check_exchange(draft: Draft, name: str, form: StateForm, path: FieldPath) -
     elif keyed and len(form.key) != wanted:
         columns = f"{wanted} column(s), as in the key of {name}, so that equal keys meet"
         yield Problem((*path, "key"), f"{len(form.key)} column(s)", columns)
+
+
+def is_name(text: str) -> bool:
+    """Whether stages, states and pipelines may have that name."""
+    return len(text) <= 63 and NAME.fullmatch(text) is not None

@@ -13,7 +13,7 @@ import yaml
 from stagehold.code.project import find_module, places_text
 from stagehold.spec.draft import Draft, key_of
 from stagehold.spec.form import show, suggest
-from stagehold.spec.loading.edges import check_edges, check_state
+from stagehold.spec.loading.edges import check_edges, check_state, is_name
 from stagehold.spec.loading.named_code import check_failures, check_notifiers, check_script, job_problem
 from stagehold.spec.loading.refused_texts import check_variables, refusal_of
 from stagehold.spec.loading.restart_checks import restart_problems
@@ -28,7 +28,6 @@ from stagehold.spec.settings.source import SourceForm
 from stagehold.spec.suites import is_of_python, suite_files
 from stagehold.spec.yaml import FieldPath, Problem, plain_data
 
-NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")  # single underscores: two join the stage names of a region
 SECRET = re.compile(r"[a-z][a-z0-9_]{0,62}")  # a name of a file, a variable and a connection
 SECRET_ALLOWED = "names of small letters, digits and _, a letter first, at most 63"  # noqa: S105
 NAME_ALLOWED = "lower-case letters, digits and single underscores, a letter first, at most 63"
@@ -77,7 +76,7 @@ def check(draft: Draft) -> Iterator[Problem]:
 
 def _check_pipeline(draft: Draft) -> Iterator[Problem]:
     form = draft.form
-    if not draft.is_broken("pipeline") and not _is_name(form.pipeline or ""):
+    if not draft.is_broken("pipeline") and not is_name(form.pipeline or ""):
         yield Problem(("pipeline",), show(form.pipeline), NAME_ALLOWED)
     if not draft.declared and not draft.is_broken("stages"):
         yield Problem(("stages",), show(draft.data.get("stages")), "one stage or more")
@@ -123,7 +122,7 @@ def _check_uids(draft: Draft) -> Iterator[Problem]:
         path = ("stages", name, "uid")
         if stage.uid is None or stage.uid == name:
             continue
-        if not _is_name(stage.uid):
+        if not is_name(stage.uid):
             yield Problem(path, show(stage.uid), NAME_ALLOWED)
         elif stage.uid in taken:
             yield Problem(path, show(stage.uid), f"a uid of its own; this one is that of {taken[stage.uid]}")
@@ -132,7 +131,7 @@ def _check_uids(draft: Draft) -> Iterator[Problem]:
         path = ("stages", name, "was")
         for past in stage.was:
             whose = taken.setdefault(past, f"the stage {name}")
-            if not _is_name(past):
+            if not is_name(past):
                 yield Problem(path, show(past), NAME_ALLOWED)
             elif whose != f"the stage {name}":
                 yield Problem(path, show(past), f"a past of its own; {whose} is or was called so")
@@ -220,7 +219,7 @@ def _check_name(name: str) -> Iterator[Problem]:
         yield Problem(
             ("stages", name), show(name), f"a name that can be a parameter, other than {' and '.join(RESERVED)}"
         )
-    elif not _is_name(name):
+    elif not is_name(name):
         yield Problem(("stages", name), show(name), NAME_ALLOWED)
 
 
@@ -316,7 +315,3 @@ def _check_on_complete(draft: Draft, name: str) -> Iterator[Problem]:
         yield Problem(path, *problem)
     if not draft.types[name].stored:
         yield Problem(path, show(function), "only where the output is stored, as with `output: {type: blocking}`")
-
-
-def _is_name(text: str) -> bool:
-    return len(text) <= 63 and NAME.fullmatch(text) is not None

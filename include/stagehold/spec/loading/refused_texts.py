@@ -14,6 +14,7 @@ from stagehold.model.keys.interval_text import FORMS
 from stagehold.model.keys.interval_text import VARIABLE as INTERVAL
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import StageForm, suggest
+from stagehold.spec.settings.launch_settings import stands_for
 from stagehold.spec.settings.source import gives_rows
 from stagehold.spec.yaml import FieldPath, Problem
 
@@ -168,12 +169,8 @@ def refusal_of(name: str) -> tuple[str, str] | None:
         return ("which names no setting of Spark", f"a name that begins with `spark.`; {CHANGEABLE}")
     if name in OWN:
         return OWN[name], CHANGEABLE
-    setting = next((setting for start, setting in SET_FOR_THE_SERVER.items() if _stands_for(start, name)), None)
-    if setting is None and not any(_stands_for(start, name) for start in OF_THE_SERVER):
+    setting = next((setting for start, setting in SET_FOR_THE_SERVER.items() if stands_for(start, name)), None)
+    if setting is None and not any(stands_for(start, name) for start in OF_THE_SERVER):
         return None
     instead = f"see {setting}" if setting else "start a server of your own with it, which STAGEHOLD_SPARK_REMOTE names"
     return "which is fixed when Spark's server starts", f"{CHANGEABLE}; {instead}"
-
-
-def _stands_for(start: str, name: str) -> bool:
-    return name == start or (start.endswith(".") and name.startswith(start))

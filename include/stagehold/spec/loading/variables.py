@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stagehold.project_file import plain_text
 from stagehold.spec.form import AS_THEY_STAND, show, suggest
 from stagehold.spec.yaml import Document, FieldPath, Problem
 
@@ -68,13 +69,9 @@ def variables_in(text: str) -> frozenset[str]:
 def _environment(given: object) -> Mapping[str, str | None]:
     """The variables that a file declares, with their defaults."""
     if isinstance(given, Mapping):
-        return {str(name): None if value is None else _text(value) for name, value in given.items()}
+        return {str(name): None if value is None else plain_text(value) for name, value in given.items()}
     names = [given] if isinstance(given, str) else given if isinstance(given, list | tuple) else ()
     return {str(name): None for name in names}
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Putting:
@@ -119,7 +116,7 @@ class _Putting:
         if len(self.problems) == before and not isinstance(value, IN_TEXT):
             allowed = "text, a number, true or false within a text; a list or mapping alone"
             self.problems.append(Problem(path, f"{found[0]}, which is {show(value)}", allowed))
-        return _text(value)
+        return plain_text(value)
 
 
 def _instead(kind: str, name: str, names: tuple[str, ...]) -> str:

@@ -99,12 +99,13 @@ def conf_refusal(name: str) -> tuple[str, str] | None:
         return "which has a field of its own", f"`{OWN_FIELDS[name]}` of `resources`"
     if name.startswith(("spark.sql.", "spark.databricks.")):
         return "which may change results, so that it has to count in keys", "`spark:` of the pipeline or stage"
-    if _VARIABLE.search(name) or not any(_stands_for(start, name) for start in _ALLOWED):
+    if _VARIABLE.search(name) or not any(stands_for(start, name) for start in _ALLOWED):
         return "which says more than what an application is given", CONF_ALLOWED
     if _SECRET.search(name):
         return "which is a secret's", "the environment or files of whoever starts tasks"
     return None
 
 
-def _stands_for(start: str, name: str) -> bool:
+def stands_for(start: str, name: str) -> bool:
+    """Whether ``start``, a setting or the beginning of several up to a dot, is or has the setting of that name."""
     return name == start or (start.endswith(".") and name.startswith(start))
