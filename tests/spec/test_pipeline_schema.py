@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,11 @@ def problems(data: Any) -> list[str]:
 
 
 def as_text(data: Any) -> Any:
-    """The data with keys as editors see them, of which `null` is one."""
+    """The data as editors see it: keys, of which `null` is one, and dates are texts."""
     if isinstance(data, Mapping):
         return {"null" if key is None else str(key): as_text(value) for key, value in data.items()}
+    if isinstance(data, date):
+        return str(data)
     return [as_text(value) for value in data] if isinstance(data, list | tuple) else data
 
 
