@@ -65,6 +65,13 @@ OWN = """\
     ingest() >> early
     early >> tell() >> stagehold.task_group("orders", include=["third"], group_id="late")
 """
+EDGES = {
+    "ingest": ["early.first"],
+    "early.first": ["early.second"],
+    "early.second": ["late.third", "tell"],
+    "tell": ["late.third"],
+    "late.third": [],
+}
 
 
 @pytest.fixture
@@ -91,18 +98,15 @@ def loaded(project: Path, text: str = OWN, begin: str = BEGIN):
     return DagBag(project / "dags", bundle_path=project / "dags", safe_mode=True)
 
 
+def edges_of(dag) -> dict[str, list[str]]:
+    return {task.task_id: sorted(task.downstream_task_ids) for task in dag.tasks}
+
+
 def test_groups_of_a_pipeline_stand_between_tasks_of_ones_own(synced_airflow, project):
     bag = loaded(project)
     assert bag.import_errors == {}
     dag = bag.dags["mine"]
-    edges = {task.task_id: sorted(task.downstream_task_ids) for task in dag.tasks}
-    assert edges == {
-        "ingest": ["early.first"],
-        "early.first": ["early.second"],
-        "early.second": ["late.third", "tell"],
-        "tell": ["late.third"],
-        "late.third": [],
-    }
+    assert edges_of(dag) == EDGES
     assert dag.task_group.children["early"].tooltip == "Cleaning"
     assert dag.tags == {"ours", "stagehold"}
     assert {"restore_from_stage", "interval", "least"} <= dag.params.keys()
@@ -119,14 +123,7 @@ def test_shares_that_follow_each_other_are_a_mapped_group_within_the_group(synce
     bag = loaded(project)
     assert bag.import_errors == {}
     dag = bag.dags["mine"]
-    edges = {task.task_id: sorted(task.downstream_task_ids) for task in dag.tasks}
-    assert edges == {
-        "ingest": ["early.first"],
-        "early.first": ["early.second"],
-        "early.second": ["late.third", "tell"],
-        "tell": ["late.third"],
-        "late.third": [],
-    }
+    assert edges_of(dag) == EDGES
     assert [*dag.task_group.children["early"].children] == ["early.first-to-second"]
     second = dag.get_task("early.second")
     assert second.get_closest_mapped_task_group().group_id == "early.first-to-second"
