@@ -24,6 +24,16 @@ from stagehold.settings import Settings
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 PAST = [str(datetime.now(UTC).date() - timedelta(days=back)) for back in (4, 3)]
+NIGHTLY = """\
+schedule: "@daily"
+restart: {strategy: none}
+wave: 100ms
+stages:
+  first:
+    job: jobs.work:first
+    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 2}
+    output: {type: blocking}
+"""
 FILES: Mapping[str, str] = {
     "jobs/work.py": """\
 from stagehold import stage
@@ -72,48 +82,24 @@ stages:
     source: {kind: delta, path: "${lake}/marts/leading", where: "_interval = '${interval}'", splits: 1}
     output: {type: blocking_persistent, table: marts.following}
 """,
-    "include/pipelines/scripted.yaml": """\
-pipeline: scripted
-schedule: "@daily"
-restart: {strategy: none}
-wave: 100ms
-stages:
-  first:
-    job: jobs.work:first
-    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 2}
-    output: {type: blocking}
+    "include/pipelines/scripted.yaml": f"pipeline: scripted\n{NIGHTLY}"
+    """\
   made:
     script: jobs/old_job.py
     args: ["${inputs.first}", "${output}", "${interval.start:%Y-%m-%d}"]
     inputs: {first: gather}
     output: {type: blocking_persistent, table: marts.scripted}
 """,
-    "include/pipelines/grouped.yaml": """\
-pipeline: grouped
-schedule: "@daily"
-restart: {strategy: none}
-wave: 100ms
-stages:
-  first:
-    job: jobs.work:first
-    source: {kind: parquet, path: "${lake}/raw/*.parquet", splits: 2}
-    output: {type: blocking}
+    "include/pipelines/grouped.yaml": f"pipeline: grouped\n{NIGHTLY}"
+    """\
   second:
     job: jobs.work:second
     inputs: {first: forward}
     output: {type: blocking_persistent, table: marts.grouped}
 """,
     **{
-        f"include/pipelines/{name}.yaml": f"""\
-pipeline: {name}
-schedule: "@daily"
-restart: {{strategy: none}}
-wave: 100ms
-stages:
-  first:
-    job: jobs.work:first
-    source: {{kind: parquet, path: "${{lake}}/raw/*.parquet", splits: 2}}
-    output: {{type: blocking}}
+        f"include/pipelines/{name}.yaml": f"pipeline: {name}\n{NIGHTLY}"
+        f"""\
   last:
     job: jobs.work:{job}
     inputs: {{first: gather}}
