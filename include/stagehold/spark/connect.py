@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -289,3 +290,16 @@ def _get_or_create(own: Callable[[Any], SparkSession], ask: AskSession) -> Calla
 
 def _client(spark: SparkSession) -> SparkConnectClient:
     return cast("SparkConnectClient", cast("Any", spark).client)
+
+
+@contextmanager
+def files_found_in(folder: str) -> Iterator[None]:
+    """Within the block, `SparkFiles` finds what is in the folder, in this process."""
+    from pyspark import SparkFiles
+
+    before = SparkFiles._root_directory, SparkFiles._is_running_on_worker
+    SparkFiles._root_directory, SparkFiles._is_running_on_worker = folder, True
+    try:
+        yield
+    finally:
+        SparkFiles._root_directory, SparkFiles._is_running_on_worker = before

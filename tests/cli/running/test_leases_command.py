@@ -51,7 +51,7 @@ def ledger(tmp_path, ledger_file, monkeypatch):
 def at_work(ledger):
     """An attempt in its third wave, and whoever takes the checkpoints of its run."""
     ledger.runs.start(run())
-    lease = ledger.leases.acquire(lease_of(attempt()), "airflow ann|worker-3|4711|99", 60)
+    lease = ledger.leases.acquire(lease_of(attempt()), "airflow ann|worker-3|4711|99|98|4700", 60)
     ledger.attempts.create(attempt(), *UNTIL_RUNNING)
     ledger.leases.renew(lease, 60, PULSE)
     ledger.leases.acquire(coordinator_lease(run()), "checkpoint 1|worker-3|4711|99", 60)
@@ -82,7 +82,9 @@ def test_leases_are_shown_with_their_holders_and_what_their_heartbeats_said(at_w
 def test_a_program_is_told_all_of_it(at_work):
     region, coordinator = json.loads(invoke("leases", "--json"))["leases"]
     assert (region["kind"], region["run_id"], region["attempt_id"]) == ("region", "run-1", attempt().attempt_id)
-    assert region["holder"] == {"owner": "airflow ann", "host": "worker-3", "pid": 4711, "started": "99"}
+    who = {"owner": "airflow ann", "host": "worker-3", "pid": 4711, "started": "99"}
+    assert region["holder"] == {**who, "command": [98, 4700]}
+    assert coordinator["holder"] == {**who, "owner": "checkpoint 1", "command": []}
     assert region["pulse"]["seconds"] == {"reading": 2.0, "writing": 6.0}
     assert (region["pulse"]["slowest"], region["pulse"]["share_of_slowest"]) == ("writing", 0.75)
     assert region["taken_at"] <= region["renewed_at"] < region["expires_at"]

@@ -23,7 +23,8 @@ import pytest
 from stagehold.errors import SparkMisconfigured, SparkUnavailable
 from stagehold.settings import Settings
 from stagehold.spark.processes import identify, python_environment, wait_until
-from stagehold.spark.server.server import USUAL_PORT, port_answers, running_server, spark_server, start_server
+from stagehold.spark.server.configuration import USUAL_PORT
+from stagehold.spark.server.server import port_answers, running_server, spark_server, start_server
 from stagehold.spark.server.server_record import read_state, server_folder, server_users, write_state
 from stagehold.spark.session.sessions import open_session, release_session, translate
 

@@ -78,6 +78,7 @@ SPARKS_OPTIONS = (
     "-Dio.netty.allocator.type=pooled",
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
 )
+USUAL_PORT = 15002
 # Folders that Spark's launcher has on the class path, for clusters and file systems of Hadoop.
 CONFIGURATION_FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
@@ -114,7 +115,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.driver.memory": settings.spark_memory,
         "spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {settings.spark_java_options}".strip(),
         "spark.connect.grpc.binding.address": ADDRESS,
-        "spark.connect.grpc.binding.port": str(settings.spark_port),
+        "spark.connect.grpc.binding.port": str(settings.spark_port or USUAL_PORT),
         # A released id is refused for as long as it is remembered, so remember more attempts than a server ever sees.
         "spark.connect.session.manager.closedSessionsTombstonesSize": "100000",
         **_jars(settings),

@@ -35,6 +35,7 @@ from stagehold.spark.processes import (
 from stagehold.spark.server.class_archive import ArchiveMaking, ArchivePlace, archive_place, begin_making, whole_archive
 from stagehold.spark.server.configuration import (
     ADDRESS,
+    USUAL_PORT,
     class_path,
     on_this_machine,
     scala_version,
@@ -61,7 +62,6 @@ from stagehold.spark.server.server_record import (
 START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
 STOP_SECONDS = 10.0
 PORT_SECONDS = 3.0  # for the system to take back the port of a server that has just ended
-USUAL_PORT = 15002
 LOG_LINES = 8
 TRIES = 2  # starts of a server whose keeper is killed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from types import CodeType, ModuleType
@@ -18,6 +18,7 @@ from stagehold.lake.store.files import files_at
 from stagehold.lake.store.location import spark_uri
 from stagehold.model.context import StageContext, StageFile, stage
 from stagehold.spark.calls.side_files import copies
+from stagehold.spark.connect import files_found_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,20 +84,15 @@ def _finding(files: Collection[StageFile]) -> Iterator[None]:
     """Within the block, `SparkFiles` finds the files of the stage by their names, as `spark-submit --files` sends them.
     It is left as it is, which finds nothing, for a stage without any.
     """
-    from pyspark import SparkFiles
-
-    before = SparkFiles._root_directory, SparkFiles._is_running_on_worker
     with TemporaryDirectory(prefix="stagehold-") as folder:
         found = {str(Path(folder, Path(file.path).name)): file.path for file in files}
         for link, path in found.items():
             Path(link).symlink_to(path)
-        if found:
-            SparkFiles._root_directory, SparkFiles._is_running_on_worker = folder, True
         copies.update(found)
         try:
-            yield
+            with files_found_in(folder) if found else nullcontext():
+                yield
         finally:
-            SparkFiles._root_directory, SparkFiles._is_running_on_worker = before
             for link in found:
                 del copies[link]
 

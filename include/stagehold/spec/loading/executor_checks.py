@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import JsonValue
@@ -52,7 +54,7 @@ def pod_of(given: Any) -> Any:
     spec = {"spec": {"containers": []} | given["spec"]} if "spec" in given else {}
     # As Airflow does when it reads a DAG: with a configuration of its own, since the process's may not be pickled.
     client = api.ApiClient(configuration=api.Configuration())
-    return client._ApiClient__deserialize_model({**given, **spec}, api.V1Pod)
+    return client.deserialize(SimpleNamespace(data=json.dumps({**given, **spec})), "V1Pod")
 
 
 def _pod_problems(pod: JsonValue, path: FieldPath) -> Iterator[Problem]:
