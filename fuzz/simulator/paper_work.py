@@ -33,7 +33,7 @@ from stagehold.plan.grounds.reasons import Reason
 from stagehold.plan.resume.decisions import BlockedDecision, Decision, HealDecision, ReuseDecision, RunDecision
 from stagehold.plan.waves.sizing import DeclaredInterval, WaveSizer
 from stagehold.run.attempt.region_work import RegionWork
-from stagehold.run.delivery.wave import StageTask
+from stagehold.run.delivery.wave import EquippedStage, StageTask
 from stagehold.run.faults import Point
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.planning.task import RegionOutcome
@@ -121,12 +121,9 @@ class PaperSession:
 class OneByOne(StageRunner):
     """Its waves have one partition each, and the second one begins beside the first, as if others had been timed."""
 
-    def __init__(self, *facts: Any, **more: Any) -> None:
-        super().__init__(*facts, **more)
-        self._sizer = WaveSizer(DeclaredInterval(0.001), slots=1)
-
     def _waves(self) -> Waves:
         waves = super()._waves()
+        waves._sizer = WaveSizer(DeclaredInterval(0.001), slots=1)
         waves._timed.append((1, 1.0, 1))
         return waves
 
@@ -165,14 +162,11 @@ class PaperWork(RegionWork):
         task = StageTask(stage, tables.cell(name), self.attempt, tables.location(name), (), self._world.suite)
         reading = Reading(self.task.pipeline, {name: decisions}, None, None, "")  # type: ignore[arg-type]
         return OneByOne(
-            task,
+            EquippedStage(task, session, self.publisher, session.committer(stage, task.location), self.workplace),
             reading,
-            session=session,
-            publisher=self.publisher,
             tables=tables,
             waves_before=tables.waves_of(name, self.attempt.attempt_id),
-            at_boundary=self.answers.at_boundary,
-            may_begin=self.answers.refuse_suspended,
+            answers=self.answers,
             meter=self.heartbeat.meter,
         )
 
