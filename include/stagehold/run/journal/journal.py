@@ -49,8 +49,9 @@ def schedule_attempt(task: RegionTask, attempt: Attempt, ledger: Ledger, setting
 
     :raises RunSuspended: the run was suspended, and nobody has resumed it.
     """
-    refuse_unless_resumed(task, ledger)
     with ledger.together():
+        ledger.runs.lock(task.request.run_id)  # who suspends the run now waits, and ends what begins here
+        refuse_unless_resumed(task, ledger)
         ledger.runs.start(run_of(task.request, task.launcher))
         ledger.attempts.apply(attempt.attempt_id, AttemptEvent.SCHEDULE)
         attempts = ledger.attempts.of_run(task.request.run_id)
