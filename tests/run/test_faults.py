@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -56,3 +58,35 @@ def test_a_frozen_process_goes_on_when_it_is_woken(tmp_path):
     os.waitid(os.P_PID, child.pid, os.WSTOPPED)
     child.send_signal(signal.SIGCONT)
     assert child.communicate(timeout=30)[0] == "woke up\n"
+
+
+WRITER = """
+import sys, threading, time
+from pathlib import Path
+from stagehold.ledger.database.engine import Database
+from stagehold.run.faults import Faults, Point
+
+def write():
+    while True:
+        with Database(f"sqlite:///{sys.argv[1]}/ledger.db").writing() as connection:
+            connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS said (word)")
+            begun.set()
+            time.sleep(0.01)
+
+begun = threading.Event()
+threading.Thread(target=write, daemon=True).start()
+begun.wait()
+Faults(Path(sys.argv[1]), "day").reach(Point.AFTER_PUBLISH, "orders", 1)
+"""
+
+
+def test_a_frozen_process_keeps_nobody_from_the_ledger(tmp_path):
+    inject(tmp_path, Point.AFTER_PUBLISH, "orders", 1, FaultAction.FREEZE)
+    child = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)])
+    try:
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+        with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+    finally:
+        child.kill()
+        child.wait()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from stagehold.errors import Terminal
 from stagehold.lake.store.location import path_safe
+from stagehold.ledger.database.engine import other_thread_writes
 
 POLL_SECONDS = 0.002
 
@@ -162,13 +163,20 @@ def _act(action: FaultAction, point: AnyPoint, stage: str, wave: int) -> None:
     if action is FaultAction.KILL:
         os.kill(os.getpid(), signal.SIGKILL)
     if action is FaultAction.FREEZE:
-        os.kill(os.getpid(), signal.SIGSTOP)
+        _freeze()
     if action is FaultAction.HANG:
         time.sleep(600)
     if action is FaultAction.FAIL:
         raise InjectedFailure(point, stage, wave)
     if action is FaultAction.RAISE:
         raise InjectedFault(f"fault injected at {point} of {stage}, wave {wave}")
+
+
+def _freeze() -> None:
+    """Stop all threads, and none that has the ledger's lock: from SQLite nobody could take that."""
+    while other_thread_writes():
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _path(home: Path, point: AnyPoint, stage: str, wave: int, interval: str | None) -> Path:

@@ -4,7 +4,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from sqlalchemy import text
@@ -14,7 +14,7 @@ from tests.postgres import PROGRAMS, own_server
 
 from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken, StorageProblem
 from stagehold.ledger import Ledger
-from stagehold.ledger.database.engine import Database
+from stagehold.ledger.database.engine import ASLEEP_LOCKS, Database
 from stagehold.ledger.database.schema import runs
 from stagehold.model.records import Run
 
@@ -85,6 +85,26 @@ def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url):
         connection.execute(text("UPDATE leases SET holder = 'you'"))
         with pytest.raises(LedgerUnavailable, match=r"lock"):
             impatient.leases.renew(lease, 60)
+
+
+def _fall_asleep(database: Database, others: Callable[[], object]) -> None:
+    with database.writing() as connection:
+        connection.execute(text("UPDATE leases SET holder = 'you'"))
+        with pytest.raises(LedgerUnavailable, match="lock"):
+            others()
+        time.sleep(ASLEEP_LOCKS * 0.2)
+        others()
+        connection.execute(text("SELECT 1"))
+
+
+@pytest.mark.skipif(PROGRAMS is None, reason="no PostgreSQL on this machine")
+def test_who_falls_asleep_in_a_transaction_on_a_server_does_not_keep_others_from_theirs():
+    with own_server() as server, impatient_ledger(server.url, 0.2) as ledger:
+        lease = ledger.leases.acquire("name", "me", 60)
+        database = Database(server.url, lock_seconds=0.2)
+        with pytest.raises(LedgerUnavailable, match="connection"):
+            _fall_asleep(database, lambda: ledger.leases.renew(lease, 60))
+        assert ledger.leases.get("name").holder == "me"
 
 
 @pytest.mark.skipif(PROGRAMS is None, reason="no PostgreSQL on this machine")

@@ -27,6 +27,7 @@ Redact = Callable[[str], str]
 Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive this database
 Listen = Callable[[RunStatusChange], None]  # is told what a run has become, and raises nothing
 LOCK_SECONDS = 10.0
+ASLEEP_LOCKS = 9  # no step within a transaction takes longer than so many locks; tries of a bucket take a minute
 POLL_SECONDS = 0.2
 _PROBLEMS = {
     "25006": StorageProblem.DENIED,  # read_only_sql_transaction
@@ -41,6 +42,7 @@ _PROBLEMS = {
     "SQLITE_IOERR_SHMSIZE": StorageProblem.FULL,  # no room for the index of its log
 }
 _WRITES = "stagehold_writes"
+_writing = set[tuple[int, int]]()  # process and thread of each that changes a ledger now
 _SEARCH_PATH = re.compile(r"-c\s*search_path=(\S*)")
 _ALLOWED = "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
@@ -164,7 +166,12 @@ class Database:
     @contextmanager
     def _begun(self, *, writes: bool) -> Iterator[Connection]:
         engine = self._engine().execution_options(**{_WRITES: True}) if writes else self._engine()
-        with self._outages_named(), self._connect(engine) as connection, connection.begin():
+        with (
+            _marked() if writes else nullcontext(),
+            self._outages_named(),
+            self._connect(engine) as connection,
+            connection.begin(),
+        ):
             yield connection
 
     def _connect(self, engine: Engine) -> Connection:
@@ -195,6 +202,22 @@ class Database:
             self.close()  # what is wrong with a connection may not be wrong with the next one
             reason = " ".join(str(error.orig).split()).rstrip(".")
             raise LedgerUnavailable(self.name, reason, problem) from error
+
+
+def other_thread_writes() -> bool:
+    """Whether another thread of this process is changing a ledger, so that everybody may have to wait for it."""
+    process, own = os.getpid(), threading.get_ident()
+    return any(writer == process and thread != own for writer, thread in tuple(_writing))
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    writer = os.getpid(), threading.get_ident()
+    _writing.add(writer)
+    try:
+        yield
+    finally:
+        _writing.discard(writer)
 
 
 def storage_problem(error: BaseException | None) -> StorageProblem | None:
@@ -251,7 +274,7 @@ def _engine_of(process: int, url: URL, lock_seconds: float, *, pooled: bool) -> 
     """
     if url.get_backend_name() == "sqlite":
         return _create_sqlite(url, lock_seconds, pooled=pooled)
-    return _create_postgresql(url, int(lock_seconds))
+    return _create_postgresql(url, lock_seconds)
 
 
 def _create_sqlite(url: URL, lock_seconds: float, *, pooled: bool) -> Engine:
@@ -272,24 +295,24 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
 
 
-def _create_postgresql(url: URL, lock_seconds: int) -> Engine:
+def _create_postgresql(url: URL, lock_seconds: float) -> Engine:
     # A server that vanished without a word is noticed after about the time that a lock may take.
-    patience = {
-        "connect_timeout": lock_seconds,
-        "keepalives_idle": lock_seconds,
-        "tcp_user_timeout": lock_seconds * 1000,
-    }
+    seconds, milliseconds = max(1, int(lock_seconds)), int(lock_seconds * 1000)
+    patience = {"connect_timeout": seconds, "keepalives_idle": seconds, "tcp_user_timeout": max(1000, milliseconds)}
     connected, path = _without_search_path(url)
     engine = create_engine(connected, pool_pre_ping=True, connect_args=patience)
-    given = {"lock_timeout": f"{lock_seconds}s", **({"search_path": path} if path else {})}
-    event.listen(engine, "begin", partial(_set_for_transaction, given))
+    given = {"lock_timeout": f"{milliseconds}ms", **({"search_path": path} if path else {})}
+    # And so does the server with a client that was frozen, or whose host is gone, while others wait for its rows.
+    asleep = {"idle_in_transaction_session_timeout": f"{ASLEEP_LOCKS * milliseconds}ms"}
+    event.listen(engine, "begin", partial(_set_for_transaction, given, asleep))
     return engine
 
 
-def _set_for_transaction(given: Mapping[str, str], connection: Connection) -> None:
+def _set_for_transaction(given: Mapping[str, str], of_writers: Mapping[str, str], connection: Connection) -> None:
     """A pooler between us and the server may hand the session to somebody else after the transaction."""
-    settings = ", ".join(f"set_config('{name}', %({name})s, true)" for name in given)
-    connection.exec_driver_sql(f"SELECT {settings}", dict(given))
+    wanted = {**given, **of_writers} if connection.get_execution_options().get(_WRITES) else dict(given)
+    settings = ", ".join(f"set_config('{name}', %({name})s, true)" for name in wanted)
+    connection.exec_driver_sql(f"SELECT {settings}", wanted)
 
 
 def _without_search_path(url: URL) -> tuple[URL, str | None]:
