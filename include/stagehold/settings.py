@@ -96,6 +96,8 @@ class Settings:
     whatever is said here. Default: none."""
     spark_folder: str = ""
     """Its folder, with its log and what it shuffles. Default: `HOME/spark`, and `HOME/logs/spark.log`."""
+    spark_start_seconds: int = 180
+    """Seconds that this server, or a region's own application, may take to start; on YARN with its wait in a queue."""
     spark_linger: int = 60
     """Seconds that this server is kept for who resumes, when its user was killed; it ends behind a user that leaves."""
     spark_ui: str = ""

@@ -69,6 +69,17 @@ def own_process() -> ProcessIdentity:
     return identify(os.getpid()) or ProcessIdentity(os.getpid(), 0)
 
 
+def process_table() -> str:
+    """What tells the pids of this machine, or of this container of it, from those of every other; empty if it cannot be
+    told.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().partition("-")[0]
+        return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return ""
+
+
 def is_java(pid: int) -> bool:
     return _read(pid, "comm").strip() == "java"
 

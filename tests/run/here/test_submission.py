@@ -78,6 +78,7 @@ def test_what_computes_a_region_is_what_its_pipeline_says():
 def test_an_application_has_what_its_pipeline_gives_it_and_a_folder_and_port_of_its_own(settings, folder):
     own = application_settings(TASK, settings, folder)
     assert json.loads(own.spark_conf) == {
+        "spark.app.name": "stagehold paper one of r1",
         "spark.memory.fraction": "0.7",
         "spark.executor.memory": "4g",
         "spark.executor.cores": "2",

@@ -19,7 +19,7 @@ from stagehold.model.records import Cell, PartitionRecord
 from stagehold.model.standing import PartitionState
 from stagehold.plan.determinism.verification import as_damaged
 from stagehold.plan.scrub import Condition, Sample, StageScrub
-from stagehold.run.lease.lease_holder import LeaseHolder, this_process
+from stagehold.run.lease.lease_holder import this_process
 from stagehold.run.upkeep.scrubbing import ScrubPlace, requests_asked, scrub
 from stagehold.settings import Settings
 from stagehold.spec.loading.loader import find_pipeline
@@ -141,6 +141,6 @@ def test_a_region_that_is_worked_on_is_skipped_and_nothing_of_it_is_read(scene, 
 
 
 def test_the_lease_of_a_process_that_has_ended_stops_no_scrub(scene):
-    here = this_process("cli/run")
-    scene.ledger.leases.take(REGION, None, str(LeaseHolder("cli/run", here.host, here.pid, "0")), 60, lambda _: False)
+    ended = replace(this_process("cli/run"), started="0")
+    scene.ledger.leases.take(REGION, None, str(ended), 60, lambda _: False)
     assert found(scene.scrub(Reader())) == [(BAD, Condition.DAMAGED, True)]

@@ -175,3 +175,11 @@ def test_on_a_cluster_bad_hosts_are_left_out_and_executors_can_reach_the_server(
         assert int(configuration["spark.excludeOnFailure.task.maxTaskAttemptsPerNode"]) < int(
             configuration["spark.task.maxFailures"]
         )
+
+
+def test_the_log_tells_what_yarn_says_of_the_application(settings: Settings) -> None:
+    """Its id, by which `yarn logs` finds it, and that it waits in a queue, are told below the level of the rest."""
+    levels = (write_configuration(settings) / "log4j2.properties").read_text().splitlines()
+    assert "rootLogger.level = warn" in levels
+    assert "logger.yarn.name = org.apache.spark.deploy.yarn.Client" in levels
+    assert "logger.yarn.level = info" in levels

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from stagehold.errors import InvalidSetting, SparkUnavailable
 from stagehold.settings import Settings
-from stagehold.spark.server.configuration import class_path, server_command, spark_home
+from stagehold.spark.server.configuration import class_path, require_submittable, server_command, spark_home
+from stagehold.spark.server.server import LaunchedServer, await_ready, server_environment
+from stagehold.spark.server.server_record import ServerState, server_log
 
 JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
 # Unknown to Java 17 or 21, for another program, or what keeps Java from taking its own modules from an archive.
@@ -66,3 +71,59 @@ def test_the_class_path_is_always_in_one_order() -> None:
     spark = [jar for jar in jars if jar.parent == spark_home() / "jars"]
     assert list(jars[: len(spark)]) == sorted(spark)
     assert len(jars) > len(spark) > 200
+
+
+@pytest.mark.parametrize(
+    ("conf", "python"),
+    [
+        ("", sys.executable),
+        ('{"spark.pyspark.python": "/opt/python/bin/python"}', "/opt/python/bin/python"),
+        ('{"spark.pyspark.python": "./py/bin/python", "spark.archives": "py.tar.gz#py"}', "./py/bin/python"),
+    ],
+)
+def test_functions_run_in_the_python_that_the_settings_of_spark_name(
+    settings: Settings, conf: str, python: str
+) -> None:
+    """Spark Connect asks the environment, and never looks at the setting."""
+    given = replace(settings, spark_conf=conf)
+    assert server_environment(given, Path("/java"), "token")["PYSPARK_PYTHON"] == python
+
+
+def test_yarn_is_found_by_a_folder_of_its_configuration(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    on_yarn = replace(settings, spark_master="yarn")
+    with pytest.raises(InvalidSetting, match=r"STAGEHOLD_SPARK_MASTER is 'yarn'.*HADOOP_CONF_DIR or YARN_CONF_DIR"):
+        require_submittable(on_yarn)
+    monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path / "no folder"))
+    with pytest.raises(InvalidSetting, match=r"YARN_CONF_DIR is '.*no folder'"):
+        require_submittable(on_yarn)
+    monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path))
+    require_submittable(on_yarn)
+
+
+def test_a_driver_in_the_cluster_is_refused_since_nobody_here_could_reach_it(settings: Settings) -> None:
+    with pytest.raises(InvalidSetting, match=r"spark\.submit\.deployMode of STAGEHOLD_SPARK_CONF is 'cluster'"):
+        require_submittable(replace(settings, spark_conf='{"spark.submit.deployMode": "cluster"}'))
+    require_submittable(replace(settings, spark_conf='{"spark.submit.deployMode": "client"}'))
+
+
+@pytest.mark.parametrize(
+    ("is_abandoned", "told"),
+    [(True, "nobody waits for it any more"), (False, r"did not start within 1 s \(STAGEHOLD_SPARK_START_SECONDS\)")],
+)
+def test_a_server_that_waits_in_a_queue_is_waited_for_as_long_as_somebody_wants_it_and_the_settings_say(
+    settings: Settings, is_abandoned: bool, told: str
+) -> None:
+    given = replace(settings, spark_start_seconds=1)
+    server_log(given).parent.mkdir(parents=True)
+    server_log(given).write_text("Application report for application_1_0001 (state: ACCEPTED)\n")
+    with subprocess.Popen(["sleep", "60"]) as child, subprocess.Popen(["sleep", "60"]) as warm_up:
+        server = LaunchedServer(child, warm_up, ServerState(child.pid, 0, 0, "", "", "", 0, 0, False), None)
+        try:
+            with pytest.raises(SparkUnavailable, match=told) as refused:
+                await_ready(given, server, lambda: is_abandoned)
+        finally:
+            child.kill()
+            warm_up.kill()
+    assert ("state: ACCEPTED" in str(refused.value)) is not is_abandoned

@@ -152,14 +152,15 @@ def _secrets(task: RegionTask) -> Mapping[str, str]:
 def application_settings(task: RegionTask, settings: Settings, folder: DriverFolder) -> Settings:
     """The settings of the driver's own application. One that was left warm is found by its port."""
     resources = task.pipeline.resources_of(task.region.stages)
-    conf = {**json.loads(settings.spark_conf or "{}"), **resources.settings}
+    name = f"stagehold {task.pipeline.name} {task.subject} of {task.request.run_id}"
+    conf = {"spark.app.name": name, **json.loads(settings.spark_conf or "{}"), **resources.settings}
     own = replace(
         settings,
         spark_remote="",
         spark_token_file="",
         spark_folder=str(folder.spark),
         spark_cores=resources.cores or settings.spark_cores,
-        spark_conf=json.dumps(conf) if conf else "",
+        spark_conf=json.dumps(conf),
     )
     left = read_state(own)
     return replace(own, spark_port=left.port if left and left.process.alive else free_port())

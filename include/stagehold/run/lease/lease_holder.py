@@ -6,14 +6,18 @@ import multiprocessing
 import platform
 from dataclasses import dataclass
 
-from stagehold.spark.processes import identify, own_process
+from stagehold.spark.processes import identify, own_process, process_table
 
 SEPARATOR = "|"
+OF_TABLE = "@"  # between a host and its table of processes
 
 
 @dataclass(frozen=True)
 class LeaseHolder:
     """``owner`` is whom an attempt works for; host, pid and start time distinguish one process from all others.
+
+    ``table`` is where the process has its pid: machines and containers may be called alike, and none sees the processes
+    of another.
 
     ``command`` has start time and pid of the command that the process belongs to. All processes of a command are one
     try, and the command that was begun last is the newest.
@@ -24,9 +28,11 @@ class LeaseHolder:
     pid: int
     started: str
     command: tuple[int, ...] = ()
+    table: str = ""
 
     def __str__(self) -> str:
-        return SEPARATOR.join((self.owner, self.host, str(self.pid), self.started, *map(str, self.command)))
+        place = f"{self.host}{OF_TABLE}{self.table}" if self.table else self.host
+        return SEPARATOR.join((self.owner, place, str(self.pid), self.started, *map(str, self.command)))
 
     @property
     def described(self) -> str:
@@ -38,11 +44,13 @@ class LeaseHolder:
         owner, *process = text.split(SEPARATOR)
         if len(process) < 3 or not process[1].isdigit():
             return None
-        host, pid, started, *command = process
-        return LeaseHolder(owner, host, int(pid), started, tuple(map(int, command)))
+        place, pid, started, *command = process
+        host, _, table = place.partition(OF_TABLE)
+        return LeaseHolder(owner, host, int(pid), started, tuple(map(int, command)), table)
 
     def may_seize(self, held_by: str) -> bool:
-        """True if the other holder is an earlier try for the same owner, or a process of this host that has ended.
+        """True if the other holder is an earlier try for the same owner, or a process that has ended where this one can
+        see it.
 
         An earlier try may still be alive (a zombie): it is fenced, so it can do no harm. Of two commands of a run that
         take several leases at once the newer gets them all: if each took one from the other, both would end fenced.
@@ -50,9 +58,10 @@ class LeaseHolder:
         other = LeaseHolder.parse(held_by)
         if other is None:
             return False
-        if other.host == self.host and not other.lives_here:
+        seen = (other.host, other.table) == (self.host, self.table)
+        if seen and not other.lives_here:
             return True
-        newer = other.host == self.host and other.command > self.command
+        newer = seen and other.command > self.command
         return other.owner == self.owner and not newer
 
     @property
@@ -75,7 +84,8 @@ def owner_of(holder: str) -> str:
 def this_process(owner: str) -> LeaseHolder:
     own, parent = own_process(), multiprocessing.parent_process()
     command = (identify(parent.pid) if parent and parent.pid else None) or own
-    return LeaseHolder(owner, platform.node(), own.pid, _started(own.pid), (command.started, command.pid))
+    began = (command.started, command.pid)
+    return LeaseHolder(owner, platform.node(), own.pid, _started(own.pid), began, process_table())
 
 
 def _started(pid: int) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
@@ -59,6 +60,9 @@ appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+# YARN's id of the application, and what it waits for.
+logger.yarn.name = org.apache.spark.deploy.yarn.Client
+logger.yarn.level = info
 """
 
 SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -142,6 +146,29 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         **(EXCLUDE_BAD_HOSTS if on_cluster(settings) else {}),
         **_given(settings),
     }
+
+
+def workers_python(settings: Settings) -> str:
+    """The Python that functions run in: this one, unless Spark's setting names another, as for executors elsewhere."""
+    return _given(settings).get("spark.pyspark.python", sys.executable)
+
+
+def require_submittable(settings: Settings) -> None:
+    """Refuse what Spark would only say after a while, or never.
+
+    :raises InvalidSetting: nobody could reach the server, or YARN would not be found.
+    """
+    if (mode := _given(settings).get("spark.submit.deployMode", "client")) != "client":
+        allowed = "client: the server runs beside whoever starts it, and its executors in the cluster"
+        raise InvalidSetting("spark.submit.deployMode of STAGEHOLD_SPARK_CONF", mode, allowed)
+    folders = {name: os.environ[name] for name in CONFIGURATION_FOLDERS if os.environ.get(name)}
+    if _master(settings) == "yarn":
+        missing = [(name, folder) for name, folder in folders.items() if not Path(folder).is_dir()]
+        if missing:
+            raise InvalidSetting(*missing[0], "a folder of this machine with yarn-site.xml")
+        if not folders:
+            allowed = "yarn with HADOOP_CONF_DIR or YARN_CONF_DIR set to a folder with yarn-site.xml"
+            raise InvalidSetting("STAGEHOLD_SPARK_MASTER", "yarn", allowed)
 
 
 def _given(settings: Settings) -> Mapping[str, str]:

@@ -68,7 +68,7 @@ def _started(settings: Settings) -> LaunchedServer | None:
     """
     server = launch_server(settings, kept_up=False)
     try:
-        await_ready(settings, server)
+        await_ready(settings, server, lambda: not (server_users(settings) or died_in_use(settings)))
     except BaseException as error:
         # Of a server that fails the first query, that is known first, and then it is we who killed it.
         killed = server.child.poll() == -signal.SIGKILL and not server.warm_up.returncode

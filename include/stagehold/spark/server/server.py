@@ -38,10 +38,12 @@ from stagehold.spark.server.configuration import (
     USUAL_PORT,
     class_path,
     on_this_machine,
+    require_submittable,
     scala_version,
     server_command,
     server_fingerprint,
     spark_home,
+    workers_python,
     write_configuration,
 )
 from stagehold.spark.server.java import java_home
@@ -59,7 +61,6 @@ from stagehold.spark.server.server_record import (
     write_state,
 )
 
-START_SECONDS = 180.0  # a start that fails is noticed at once; this is for machines that are busy with other work
 STOP_SECONDS = 10.0
 PORT_SECONDS = 3.0  # for the system to take back the port of a server that has just ended
 LOG_LINES = 8
@@ -200,7 +201,7 @@ def launch_server(settings: Settings, *, kept_up: bool) -> LaunchedServer:
     options, making = _archive_options(archive_place(settings, home, jars), kept_up=kept_up)
     child = start_process(
         server_command(chosen, home, jars, options),
-        environment=_environment(chosen, home, token),
+        environment=server_environment(chosen, home, token),
         folder=folder,
         log=server_log(settings),
     )
@@ -287,9 +288,10 @@ def port_answers(port: int) -> bool:
 def _require_startable(settings: Settings) -> Path:
     """The home of its Java. Refuses what can be seen before anything is started.
 
-    :raises PackageMissing, JavaMissing, JarsUnusable: as they say.
+    :raises PackageMissing, JavaMissing, JarsUnusable, InvalidSetting: as they say.
     """
     spark_home()
+    require_submittable(settings)
     server_fingerprint(settings)
     home = java_home(settings)
     if settings.spark_port and not wait_until(lambda: not port_answers(settings.spark_port), PORT_SECONDS):
@@ -299,16 +301,21 @@ def _require_startable(settings: Settings) -> Path:
     return home
 
 
-def await_ready(settings: Settings, server: LaunchedServer) -> None:
-    """:raises SparkUnavailable: with the end of the log that tells why it never was."""
-    if (
-        wait_until(lambda: server.ready() or server.child.poll() is not None, START_SECONDS)
-        and server.child.poll() is None
-    ):
+def await_ready(settings: Settings, server: LaunchedServer, is_abandoned: Callable[[], bool] = lambda: False) -> None:
+    """:raises SparkUnavailable: with the end of the log that tells why it never was; or everybody went meanwhile."""
+
+    def is_over() -> bool:
+        return server.child.poll() is not None or is_abandoned()
+
+    most = settings.spark_start_seconds
+    if wait_until(lambda: server.ready() or is_over(), most) and not is_over():
         return
+    if server.child.poll() is None and is_abandoned():
+        raise SparkUnavailable("nobody waits for it any more.")
     if server.warm_up.returncode:
         raise SparkUnavailable("the first query failed:", _last_lines(_warm_up_log(settings)))
-    raise SparkUnavailable("the server did not start; the end of its log:", _last_lines(server_log(settings)))
+    late = "" if server.child.poll() is not None else f" within {most} s (STAGEHOLD_SPARK_START_SECONDS)"
+    raise SparkUnavailable(f"the server did not start{late}; the end of its log:", _last_lines(server_log(settings)))
 
 
 def _start_warm_up(settings: Settings) -> subprocess.Popen[bytes]:
@@ -346,7 +353,7 @@ def _usable_server(settings: Settings) -> ServerState | None:
     return None
 
 
-def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str]:
+def server_environment(settings: Settings, home: Path, token: str) -> Mapping[str, str]:
     """The server's environment, without what this process or the machine says about Spark. The token is on no command
     line.
     """
@@ -362,7 +369,7 @@ def _environment(settings: Settings, home: Path, token: str) -> Mapping[str, str
         "SPARK_SCALA_VERSION": scala_version(),
         "SPARK_CONF_DIR": str(write_configuration(settings)),
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": token,
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": workers_python(settings),  # Spark Connect looks nowhere else
         STACKS: str(python_stacks(settings)),
         **({"SPARK_LOCAL_IP": ADDRESS} if on_this_machine(settings) else {}),
     }

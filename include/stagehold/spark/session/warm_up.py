@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import uuid4
 
 from stagehold.settings import Settings, load_settings
-from stagehold.spark.server.server import START_SECONDS
 from stagehold.spark.session.sessions import measuring_session, open_session, release_session
 
 
@@ -17,7 +16,7 @@ def warm_up(settings: Settings) -> None:
     from pyspark.sql import functions as F
 
     session_id = str(uuid4())
-    spark = open_session(settings, session_id, wait_seconds=START_SECONDS)
+    spark = open_session(settings, session_id, wait_seconds=settings.spark_start_seconds)
     numbers = measuring_session(spark).range(1000).withColumn("partition", F.col("id") % 2)
     numbers.groupBy("partition").agg(F.count("*"), F.bit_xor(F.xxhash64("id"))).collect()
     release_session(settings, session_id)
