@@ -58,7 +58,7 @@ def attempt(world: Simulation, pipeline: Pipeline, share: Share | None, number: 
     request = RunRequest(pipeline, RUN, INTERVAL, {})
     task, place = RegionTask(request, region, f"task/{share}", "cli", share=share), world.place
     ledger = place.ledger
-    waiting = replace(journal.attempt_of(task), attempt_id=f"a{number}")
+    waiting = replace(journal.attempt_of(task, ledger), attempt_id=f"a{number}")
     with ledger.together():
         ledger.runs.create(journal.run_of(request, "cli"))
         ledger.attempts.create(waiting, AttemptEvent.SCHEDULE)

@@ -1,15 +1,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
 
 import pytest
 from tests.ledger.samples import ATTEMPT_ENDS, attempt
+from tests.postgres import BACK_ENDS
 
 from stagehold.errors import IllegalTransition
 from stagehold.ledger.attempts import Failure
 from stagehold.model.partition_set import Share
 from stagehold.model.records import UNBEGUN, Attempt, AttemptState, FailureClass
 from stagehold.model.states import UNTIL_RUNNING, AttemptEvent
+from stagehold.plan.restart.replay import RestartRules, replay_failures
+from stagehold.spec.settings.restart import RestartSettings, RestartStrategy
+
+
+class HourBehind(datetime):
+    """The clock of a host that is an hour behind."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime.now(tz) - timedelta(hours=1)
 
 
 def test_an_attempt_comes_back_as_it_was_started(ledger):
@@ -56,6 +68,27 @@ def test_an_attempt_waits_without_an_epoch_and_nobody_who_fences_sees_it(ledger)
     begun = ledger.attempts.begin(waiting.attempt_id, 7)
     assert (begun.state, begun.epoch, begun.started_at > waiting.started_at) == (AttemptState.DEPLOYING, 7, True)
     assert ledger.attempts.newest("sales", "2024-01-01", "joined") == (begun,)
+
+
+@pytest.mark.skipif("postgresql" not in BACK_ENDS, reason="SQLite's ledger is for one machine, which has one clock")
+@pytest.mark.parametrize("back_end", ["postgresql"])
+def test_what_a_host_begins_behind_an_end_is_behind_it_though_its_clock_is_behind_too(ledger, monkeypatch):
+    """Ends have the database's time. A resume whose attempt seemed to be older than the end before it got none of the
+    restarts that a new life has.
+    """
+    once = RestartSettings(strategy=RestartStrategy.FIXED_DELAY, attempts=1, delay=timedelta(0))
+    rules = RestartRules(once, 9, "run-1")
+    for number in range(3):
+        if number == 2:  # the strategy is at its end, and somebody resumes the run on another host
+            monkeypatch.setattr("stagehold.ledger.attempts.datetime", HourBehind)
+        made = replace(attempt(number), epoch=UNBEGUN, started_at=ledger.attempts.now())
+        ledger.attempts.create(made, AttemptEvent.SCHEDULE)
+        ledger.attempts.begin(made.attempt_id, number + 1)
+        ledger.attempts.apply(made.attempt_id, AttemptEvent.FAIL, failure=Failure("OSError", FailureClass.ENVIRONMENT))
+    found = ledger.attempts.of_run("run-1")
+    assert [one.epoch for one in found] == [1, 2, 3]
+    decisions = replay_failures(found, rules)
+    assert [decisions[one.attempt_id].restart for one in found] == [True, False, True]
 
 
 def test_an_attempt_that_was_taken_for_dead_does_not_begin(ledger):

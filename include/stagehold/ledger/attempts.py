@@ -41,6 +41,15 @@ class Attempts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def now(self) -> datetime:
+        """The time by which attempts begin and end: the database's, as clocks of hosts differ. A file of SQLite's has
+        one host, whose clock tells more than the milliseconds that SQLite knows.
+        """
+        if self._database.url.get_backend_name() == "sqlite":
+            return datetime.now(UTC)
+        with self._database.reading() as connection:
+            return connection.execute(select(DatabaseTime())).scalar_one()
+
     def create(self, attempt: Attempt, *events: AttemptEvent) -> None:
         """Record the attempt as CREATED and apply the events to it. Recording it again changes nothing, so a caller may
         repeat a call that ended in an outage.
@@ -53,8 +62,9 @@ class Attempts:
 
     def begin(self, attempt_id: str, epoch: int) -> Attempt | None:
         """Deploy the attempt, which has its lease now; None if it has ended, because it was taken for dead."""
+        now = self.now()
         with self._database.writing() as connection:
-            facts = {"epoch": epoch, "started_at": datetime.now(UTC)}
+            facts = {"epoch": epoch, "started_at": now}
             if not self._move(connection, _get(connection, attempt_id), (AttemptEvent.DEPLOY,), **facts):
                 return None
             begun = _get(connection, attempt_id)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 from stagehold.errors import LeaseHeld
@@ -74,7 +73,7 @@ class Helper:
             for attempt in self.workplace.ledger.attempts.of_run(self.task.request.run_id)
             if attempt.region == self.task.region.name and attempt.began
         ]
-        now = datetime.now(UTC)
+        now = self.workplace.ledger.attempts.now()
         for index, share in enumerate(shares):
             finished = all_finished(attempts, share)
             for attempt in newest_covering(attempts, share):
@@ -92,7 +91,7 @@ class Helper:
         place = self.workplace
         try:
             with kept_alive(lease, place, Meter(partial(memory_now, place.settings))) as heartbeat:
-                SpeculativeAttempt(task, journal.attempt_of(task), heartbeat, place, self.heal).run()
+                SpeculativeAttempt(task, journal.attempt_of(task, place.ledger), heartbeat, place, self.heal).run()
                 return True
         except Exception as error:  # noqa: BLE001 - whatever a stage function raises
             place.progress(f"the speculative attempt of {task.subject} failed: {type(error).__name__}: {error}")

@@ -33,7 +33,7 @@ LOST = (
 
 def create_attempt(task: RegionTask, ledger: Ledger) -> Attempt:
     """A new attempt, and its run if there is none yet; neither goes on before the attempt is scheduled."""
-    attempt = attempt_of(task)
+    attempt = attempt_of(task, ledger)
     with ledger.together():
         ledger.runs.create(run_of(task.request, task.launcher))
         ledger.attempts.create(attempt)
@@ -76,13 +76,13 @@ def run_of(request: RunRequest, launcher: str) -> Run:
     )
 
 
-def attempt_of(task: RegionTask) -> Attempt:
+def attempt_of(task: RegionTask, ledger: Ledger) -> Attempt:
     """An attempt that is made now. Its id contains the time, so it is never used again.
 
     Run id and epoch may be used again after the loss of a ledger, while files of the attempt that had them are still
     there.
     """
-    now = datetime.now(UTC)
+    now = ledger.attempts.now()
     name = f"{task.request.run_id}.{task.region.name}.{task.share or 'all'}.{now:%Y%m%dT%H%M%S}.{uuid4().hex[:8]}"
     return Attempt(
         attempt_id=path_safe(name),
@@ -104,7 +104,7 @@ def begin_attempt(task: RegionTask, waiting: Attempt, epoch: int, ledger: Ledger
     begun = ledger.attempts.begin(waiting.attempt_id, epoch)
     if begun is not None:
         return begun
-    again = attempt_of(task)
+    again = attempt_of(task, ledger)
     ledger.attempts.create(again, AttemptEvent.SCHEDULE)
     return begin_attempt(task, again, epoch, ledger)
 
