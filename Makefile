@@ -11,6 +11,7 @@ BACKEND ?= folder
 TIMES ?= 20
 TIME ?= 600
 TURN ?= commit
+COMPOSE ?=
 
 BIN := $(VENV)/bin
 PAGES := include/stagehold/web
@@ -30,7 +31,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile simulate doors lock sbom FORCE
+.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile simulate doors compose-test lock sbom FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -114,6 +115,9 @@ simulate: setup ## play histories of the protocol for TIME seconds, and all inte
 
 doors: setup ## put each wish through each door of a live Airflow, and compare what is computed (CELLS="--doors tab")
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.doors $(CELLS)
+
+compose-test: setup ## bring up docker-compose.yaml, kill a container of each kind during runs, compare with DuckDB (COMPOSE=podman-compose)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.compose --compose "$(COMPOSE)" --seed $(SEED)
 
 lock: ## pin the newest packages that requirements*.in allow (needs uv)
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv" >&2; exit 1; }
