@@ -20,6 +20,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import make_url
 
+from stagehold.local.demo.sample import TOOL
 from stagehold.local.setup.own_secrets import KNOWN
 from stagehold.settings import PROJECT, Settings
 from stagehold.spark.session.remote_server import server_named
@@ -150,6 +151,11 @@ def test_settings_that_containers_are_given_exist() -> None:
 @pytest.mark.parametrize("service", SERVICES)
 def test_image_is_pinned(service: Service) -> None:
     assert PINNED_IMAGE.fullmatch(service.image), service.image
+
+
+def test_the_image_has_what_makes_the_sample() -> None:
+    """`docker compose run --rm airflow-scheduler python -m stagehold.local.demo.sample` is in the guide."""
+    assert re.search(rf"^{TOOL}==", (PROJECT / "requirements.txt").read_text(), re.MULTILINE)
 
 
 DOCKERFILES = sorted({service.build.file for service in COMPOSE.services.values() if service.build})
