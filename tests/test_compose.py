@@ -373,3 +373,19 @@ def test_spark_has_the_delta_confs_of_the_local_server() -> None:
 def test_a_mistake_in_the_file_is_found(mistake: str, replacement: str) -> None:
     with pytest.raises(ValueError, match="validation error"):
         read(substituted(TEXT.replace(mistake, replacement)))
+
+
+@pytest.mark.parametrize(("status", "code"), [("healthy", 0), ("unhealthy", 1), (None, 1)])
+def test_the_dag_processor_is_as_healthy_as_airflow_says(status: str | None, code: int, tmp_path: Path) -> None:
+    """To ask its own program would start all of Airflow, twice a minute."""
+    (tmp_path / "health").write_text(json.dumps({"dag_processor": {"status": status}}))
+    check = COMPOSE.services["airflow-dag-processor"].healthcheck
+    assert check
+    program = check.test[-1].replace("http://airflow-api-server:8080/api/v2/monitor", tmp_path.as_uri())
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == code
+
+
+@pytest.mark.parametrize("service", [each for each in SERVICES if not each.values[0].ends])
+def test_a_health_check_has_time_on_a_machine_that_is_busy(service: Service) -> None:
+    assert service.healthcheck
+    assert int(service.healthcheck.timeout.rstrip("s")) >= 10
