@@ -327,6 +327,39 @@ def test_a_token_that_was_renewed_is_waited_for_where_a_file_gives_it_and_the_se
     assert isinstance(refusal(server, "UNAUTHENTICATED", in_address), SparkMisconfigured)
 
 
+@pytest.mark.parametrize("left", [None, ""], ids=["missing", "empty"])
+def test_a_token_file_that_gave_a_session_before_is_waited_for_while_it_has_no_token(
+    tmp_path: Path, left: str | None
+) -> None:
+    file, address = tmp_path / "token", "sc://host"
+    settings = replace(elsewhere(tmp_path, address), spark_token_file=str(file))
+    if left is not None:
+        file.write_text(left)
+    with pytest.raises(InvalidSetting, match="STAGEHOLD_SPARK_TOKEN_FILE"):
+        remote_server(settings)
+    note_session(server_named(address), settings)
+    with pytest.raises(SparkUnavailable, match="STAGEHOLD_SPARK_TOKEN_FILE"):
+        remote_server(settings)
+    with pytest.raises(InvalidSetting, match="another"):  # from which nobody has ever been let in
+        remote_server(replace(settings, spark_token_file=str(tmp_path / "another")))
+    file.write_text("renewed\n")
+    assert dict(remote_server(settings).parameters)["token"] == "renewed"
+
+
+@pytest.mark.spark
+def test_a_session_waits_for_a_token_file_that_is_away_while_its_volume_is_renewed(
+    tmp_path: Path, spark_settings: Settings, spark_remote: str
+) -> None:
+    file, token = tmp_path / "token", dict(server_named(spark_remote).parameters)["token"]
+    address = f"sc://127.0.0.1:{spark_settings.spark_port}"
+    settings, name = replace(elsewhere(tmp_path, address), spark_token_file=str(file)), str(uuid4())
+    note_session(server_named(address), settings)
+    assert not release_session(settings, name)  # by an attempt that ends meanwhile
+    threading.Timer(2, file.write_text, (token,)).start()
+    assert open_session(settings, name).range(3).count() == 3
+    assert release_session(settings, name)
+
+
 def test_two_homes_remember_apart(tmp_path: Path) -> None:
     server, one = server_named("sc://host"), elsewhere(tmp_path, "sc://host")
     note_session(server, one)

@@ -89,16 +89,23 @@ class RemoteServer:
 def remote_server(settings: Settings) -> RemoteServer:
     """The server that the settings name, with the token of the file if they name one.
 
-    :raises InvalidSetting: they name no server, or the file cannot be read.
+    :raises InvalidSetting: they name no server, or the file has no token.
+    :raises SparkUnavailable: it has none now, and this home was let in with it before: its volume is being renewed.
     """
     server = server_named(settings.spark_remote)
     if not _has_token_file(settings):
         return server
+    file = settings.spark_token_file
     try:
-        token = Path(settings.spark_token_file).read_text().strip()
+        token, problem = Path(file).read_text().strip(), "it is empty"
     except OSError as error:
-        raise InvalidSetting(TOKEN_FILE, settings.spark_token_file, f"a file that can be read: {error}") from None
-    return replace(server, parameters=(*server.parameters, ("token", token)))
+        token, problem = "", str(error)
+    if token:
+        return replace(server, parameters=(*server.parameters, ("token", token)))
+    with suppress(OSError):
+        if _note(server, settings).read_text() == file:
+            raise SparkUnavailable(f"{file} ({TOKEN_FILE}) has no token now, and had one before: {problem}.")
+    raise InvalidSetting(TOKEN_FILE, file, f"a file with a token: {problem}")
 
 
 def _has_token_file(settings: Settings) -> bool:
@@ -145,11 +152,13 @@ def require_answer(server: RemoteServer, settings: Settings) -> None:
 
 
 def note_session(server: RemoteServer, settings: Settings) -> None:
-    """Keep that this home has had a session there: if its name is unknown later, the server is gone for a while."""
+    """Keep that this home has had a session there, and by which file with a token. If the server's name is unknown
+    later, or the file is away, that is for a while.
+    """
     with suppress(OSError):
         note = _note(server, settings)
         note.parent.mkdir(parents=True, exist_ok=True)
-        note.touch()
+        note.write_text(settings.spark_token_file)
 
 
 def refusal(server: RemoteServer, status: str, settings: Settings) -> SparkMisconfigured | SparkUnavailable | None:

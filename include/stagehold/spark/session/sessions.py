@@ -13,7 +13,14 @@ from stagehold.errors import SessionClosed, SparkMisconfigured, SparkUnavailable
 from stagehold.settings import Settings
 from stagehold.spark.connect import end_calls, intercept_calls, limit_retries, note_lines, spark_version
 from stagehold.spark.server.server import running_server
-from stagehold.spark.session.remote_server import USER, note_session, refusal, remote_server, require_answer
+from stagehold.spark.session.remote_server import (
+    USER,
+    note_session,
+    refusal,
+    remote_server,
+    require_answer,
+    server_named,
+)
 from stagehold.spark.session.result_settings import require_versions, set_for_results, set_settings
 
 if TYPE_CHECKING:
@@ -219,7 +226,7 @@ def _make_sessions(settings: Settings, session_id: str) -> None:
         _clone(model, _measuring_id(session_id))
         model.release_session()
     if settings.spark_remote:
-        note_session(remote_server(settings), settings)
+        note_session(server_named(settings.spark_remote), settings)
 
 
 def _refused(error: Exception, settings: Settings) -> StageholdError | None:
@@ -228,7 +235,7 @@ def _refused(error: Exception, settings: Settings) -> StageholdError | None:
 
     if not settings.spark_remote or not isinstance(error, SparkConnectGrpcException):
         return None
-    return refusal(remote_server(settings), error.getGrpcStatusCode().name, settings)
+    return refusal(server_named(settings.spark_remote), error.getGrpcStatusCode().name, settings)
 
 
 def _clone(model: SparkConnectClient, session_id: str) -> None:
