@@ -15,6 +15,7 @@ from stagehold.plan.waves.sizing import (
     LONGEST,
     SHORTEST,
     TASK_BYTES,
+    TASK_SECONDS_IN_A_BUCKET,
     AdaptiveInterval,
     DeclaredInterval,
     WaveCost,
@@ -230,6 +231,12 @@ def test_the_pace_of_earlier_runs_counts_until_a_wave_has_ended():
     recorded = dict.fromkeys(range(100))
     assert len(replace(SIZER, known=WaveCost(0.0, 0.001, 1)).task_starts(recorded, None)) == 4
     assert len(replace(SIZER, known=WaveCost(0.0, 0.001, 1)).task_starts(recorded, WaveCost(0.0, 10.0, 1))) == 100
+
+
+def test_into_a_bucket_more_partitions_share_a_task():
+    recorded, cost = dict.fromkeys(range(100)), WaveCost(0.0, 0.5, 100)
+    assert len(SIZER.task_starts(recorded, cost)) == 100
+    assert len(replace(SIZER, task_seconds=TASK_SECONDS_IN_A_BUCKET).task_starts(recorded, cost)) == 10
 
 
 @given(

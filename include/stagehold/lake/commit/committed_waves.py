@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from stagehold.lake.commit.delta_log import (
     commit_versions,
     newest_commits,
     open_table,
+    read_commit,
     read_commits,
 )
 from stagehold.lake.commit.wave_commit import (
@@ -50,7 +52,7 @@ def committed(location: TableLocation, limit: int | None = RECENT) -> tuple[Land
     """
     seen: set[int] = set()
     live: list[Landed] = []
-    for version, commit, entry in _commits(location, limit):
+    for version, commit, entry in _of_cell(newest_commits(location.uri, limit), location.cell):
         newest = _unseen(commit, entry, seen)
         if newest.partitions or newest.retracted:
             live.insert(0, Landed(version, newest))
@@ -83,28 +85,35 @@ def _unseen(commit: WaveCommit, entry: LogEntry, seen: set[int]) -> WaveCommit:
     return replace(commit, partitions=newest, retracted=retracted)
 
 
-def read_back(location: TableLocation, commit: WaveCommit) -> Landed:
+def read_back(location: TableLocation, commit: WaveCommit, likely: int | None = None) -> Landed:
     """The wave as it landed.
 
     The token only says that this wave, or a later one of the same attempt, landed. Only the log can say that it was
     this one, with these partitions, fingerprints and files.
 
+    :param likely: the version that it has unless others committed meanwhile; it is looked at first.
     :raises Fenced: it is not in the log, so the token is from the commit of another attempt.
     """
     whole = replace(commit, positions=())
     said = (whole, without_files(whole))  # the second is what delta-spark's commits say
-    for limit in (FEW, RECENT):
-        for version, found, entry in _commits(location, limit):
+    for entries in (_this(location.uri, likely), *(newest_commits(location.uri, limit) for limit in (FEW, RECENT))):
+        for version, found, entry in _of_cell(entries, location.cell):
             if replace(found, positions=()) in said:
                 return Landed(version, _with_files(found, entry))
     newest = open_table(location.uri).transaction_version(location.token) or 0
     raise Fenced(location.token, commit.epoch, epoch_of(newest), told_by=location.uri)
 
 
-def _commits(location: TableLocation, limit: int | None) -> Iterator[tuple[int, WaveCommit, LogEntry]]:
-    """Commits of this stage and interval among the newest ``limit``, newest first, as their metadata tells."""
-    for entry in newest_commits(location.uri, limit):
-        commit = from_metadata(entry.user_metadata, location.cell)
+def _this(uri: str, version: int | None) -> Iterator[LogEntry]:
+    with suppress(FileNotFoundError):
+        if version is not None:
+            yield read_commit(uri, version)
+
+
+def _of_cell(entries: Iterable[LogEntry], cell: str) -> Iterator[tuple[int, WaveCommit, LogEntry]]:
+    """The commits of a stage and interval, as their metadata tells."""
+    for entry in entries:
+        commit = from_metadata(entry.user_metadata, cell)
         if commit:
             yield entry.version, commit, entry
 

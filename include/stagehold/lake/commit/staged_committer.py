@@ -22,6 +22,7 @@ from stagehold.lake.commit.tokens import (
     PAUSE_SECONDS,
     RetryReason,
     by_delta_rs,
+    note_landed,
     partition_columns,
     token_properties,
     tokens_to_raise,
@@ -69,13 +70,17 @@ class StagedCommitter:
             for file in partition.files
         ]
 
+        seen: list[int] = []
+
         def replace(table: DeltaTable, landed: int) -> RetryReason:
             if landed >= commit.token_version:
                 return None
+            seen.append(table.version())
             return by_delta_rs(lambda: self.replace_partitions(table, location, commit, adds))
 
         until_done(location, commit.claim, replace, self.pause_seconds)
-        landed = read_back(location, commit)
+        landed = read_back(location, commit, seen[-1] + 1 if seen else None)
+        note_landed(location, commit.claim, landed.version, commit.token_version)
         log.info(
             "published: token=%s epoch=%d wave=%d version=%d", location.token, commit.epoch, commit.wave, landed.version
         )

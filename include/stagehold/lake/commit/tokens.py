@@ -22,15 +22,16 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stagehold.errors import CommitContested, Fenced
 from stagehold.lake.commit.delta_log import AT_ONCE, COMMIT_FILE, LOG_FOLDER, open_table
 from stagehold.lake.commit.wave_commit import Claim, epoch_of
 from stagehold.lake.store.columns import INTERVAL, PARTITION
-from stagehold.lake.store.files import files_at
-from stagehold.lake.store.location import TableLocation
+from stagehold.lake.store.files import files_at, mounted_at
+from stagehold.lake.store.location import OBJECT_STORE, TableLocation
 from stagehold.model.partition_set import Share, overlap
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def until_done(
     step: Callable[[DeltaTable, int], RetryReason],
     pause_seconds: float = PAUSE_SECONDS,
 ) -> None:
-    """Repeat ``step`` with a new handle and the share's token in it, until nothing is left to do.
+    """Repeat ``step`` with a handle of now and the share's token in it, until nothing is left to do.
 
     Each try checks anew whether this attempt still may change the share; none is repeated blindly. Pauses of at most
     ``pause_seconds``, longer with each try, let other writers through.
@@ -61,17 +62,81 @@ def until_done(
     """
     reason: RetryReason = None
     for attempt in range(TRIES):
-        table = open_table(location.uri)
-        landed = table.transaction_version(location.token) or 0
+        seen = _seen_now(location.uri, claim)
+        landed = seen.version_of(location.token)
         if claim.is_shut_out_by(landed):
             raise Fenced(location.token, claim.epoch, epoch_of(landed), told_by=location.uri)
         with naming_table(location.uri):
-            reason = step(table, landed)
+            reason = step(seen.table, landed)
         if reason is None:
+            _keep(location.uri, claim, seen)
             return
         log.info("asking anew: token=%s epoch=%d: %s", location.token, claim.epoch, reason)
         time.sleep(random.uniform(0, pause_seconds * attempt))  # noqa: S311
     raise CommitContested(location.uri, TRIES, reason or "")
+
+
+@dataclass
+class _Seen:
+    """A table as an attempt sees it: a handle with the tokens that were found in it, and those of commits of our own
+    behind it.
+    """
+
+    table: DeltaTable
+    found: dict[str, int] = field(default_factory=dict)
+    own: dict[int, dict[str, int]] = field(default_factory=dict)
+
+    def version_of(self, token: str) -> int:
+        """As `DeltaTable.transaction_version`, which reads the whole log each time that it is asked."""
+        if token not in self.found:
+            self.found[token] = self.table.transaction_version(token) or 0
+        return self.found[token]
+
+    def follow(self, uri: str) -> bool:
+        """Bring the handle up to now. False if its log does not simply go on, so that a new handle is needed."""
+        before, files = self.table.version(), files_at(uri)
+        if not self.own and _log_file(before) not in files.sizes(LOG_FOLDER):
+            return False
+        self.table.update_incremental()
+        now = self.table.version()
+        for version in range(before + 1, now + 1):
+            self.found.update(self.own.pop(version, None) or _in_commit(files.read(_log_file(version))))
+        return not self.own  # a log without a commit that landed was made anew
+
+
+# The handles of this process, by their attempts. To open a table of a bucket takes three calls for each commit that its
+# log has, and to follow it three for each that is new.
+_KEPT: dict[tuple[object, ...], _Seen] = {}
+MOST_KEPT = 16
+
+
+def _name(uri: str, claim: Claim) -> tuple[object, ...]:
+    return os.getpid(), os.environ.get("AWS_ENDPOINT_URL"), uri, claim
+
+
+def _seen_now(uri: str, claim: Claim) -> _Seen:
+    seen = _KEPT.pop(_name(uri, claim), None)  # whoever else asks meanwhile opens one of its own
+    with suppress(Exception):  # whatever is wrong with it is said of a new one
+        if seen and seen.follow(uri):
+            return seen
+    return _Seen(open_table(uri))
+
+
+def _keep(uri: str, claim: Claim, seen: _Seen) -> None:
+    if uri.startswith(OBJECT_STORE) and not mounted_at(uri):
+        _KEPT[_name(uri, claim)] = seen
+        for oldest in [*_KEPT][:-MOST_KEPT]:
+            _KEPT.pop(oldest, None)
+
+
+def note_landed(location: TableLocation, claim: Claim, version: int, token: int) -> None:
+    """Have the attempt know of its own commit, which need not be read again."""
+    if seen := _KEPT.get(_name(location.uri, claim)):
+        seen.own[version] = {location.token: token}
+
+
+def _log_file(version: int) -> str:
+    return f"{LOG_FOLDER}/{version:020d}.json"
 
 
 @contextmanager

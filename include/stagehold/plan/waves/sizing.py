@@ -26,6 +26,8 @@ QUICKEST = 0.001  # seconds; no wave is taken to be quicker, whatever a clock sa
 # What a Spark task writes at most, if that is several partitions: so much, and for so long. Beyond that there are tasks
 # enough to keep all cores busy, and little is lost with one of them.
 TASK_BYTES, TASK_SECONDS = 64 * 1024 * 1024, 1.0
+# Into a bucket, each task makes ten calls besides those for its files, which take half a second in most stores.
+TASK_SECONDS_IN_A_BUCKET = 10.0
 FILE_BYTES = 64 * 1024  # written in the time that it takes to begin and to end a file
 
 
@@ -72,12 +74,14 @@ class WaveSizer:
     :param slots: twice the tasks that Spark runs side by side; a smaller wave would only idle them.
     :param known: what waves of this stage took in an earlier run, None if it never ran.
     :param undivided: the stage costs the same however few partitions it computes, so one wave takes all.
+    :param task_seconds: how long a Spark task lasts at most, if it writes several partitions.
     """
 
     interval: WaveInterval
     slots: int
     known: WaveCost | None = None
     undivided: bool = False
+    task_seconds: float = TASK_SECONDS
 
     def first(self, remaining: int) -> WaveSize:
         if self.undivided:
@@ -113,7 +117,7 @@ class WaveSizer:
         known = {partition: recorded[partition] for partition in sorted(recorded)}
         sizes = {partition: FILE_BYTES + (cost.bytes if size is None else size) for partition, size in known.items()}
         whole, busy = sum(sizes.values()), cost.each * len(sizes) * self.slots / 2
-        tasks = min(len(sizes), max(self.slots, ceil(whole / TASK_BYTES), ceil(busy / TASK_SECONDS)))
+        tasks = min(len(sizes), max(self.slots, ceil(whole / TASK_BYTES), ceil(busy / self.task_seconds)))
         starts: dict[int, int] = {}
         for (partition, size), end in zip(sizes.items(), accumulate(sizes.values()), strict=True):
             starts.setdefault(int((end - size / 2) * tasks / whole), partition)

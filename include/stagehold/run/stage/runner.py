@@ -18,6 +18,7 @@ from stagehold.lake.commit.wave_commit import Claim
 from stagehold.lake.measure import has_columns
 from stagehold.lake.read import recorded_schema
 from stagehold.lake.store.files import files_at
+from stagehold.lake.store.location import OBJECT_STORE
 from stagehold.lake.tables import ensure_table
 from stagehold.ledger.ledger import Ledger
 from stagehold.model.partition_set import PartitionSet
@@ -26,6 +27,8 @@ from stagehold.plan.isolation.verdict import habits_text, separate_calls_text
 from stagehold.plan.resume.decisions import Action, Decision, JudgeDecision
 from stagehold.plan.split.regions import is_divisible
 from stagehold.plan.waves.sizing import (
+    TASK_SECONDS,
+    TASK_SECONDS_IN_A_BUCKET,
     DeclaredInterval,
     WaveInterval,
     WaveSizer,
@@ -230,6 +233,7 @@ def wave_sizer(stage: Stage, pipeline: Pipeline, ledger: Ledger, settings: Setti
         slots=settings.spark_cores * 2,
         known=ledger.partitions.usual_cost(stage.id, runs),
         undivided=not is_divisible(stage, pipeline),
+        task_seconds=TASK_SECONDS_IN_A_BUCKET if settings.lake_uri.startswith(OBJECT_STORE) else TASK_SECONDS,
     )
 
 
