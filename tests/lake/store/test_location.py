@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.lake.store.location import LONGEST, checkpoints_of, path_safe, spark_uri, table_location
+from stagehold.lake.store.location import LONGEST, checkpoints_of, path_safe, script_uri, spark_uri, table_location
 from stagehold.spec.pipeline import Output, OutputType, Stage
 
 OWN = Stage(name="joined", job="jobs:joined", partitions=1, max_parallelism=128)
@@ -45,7 +45,9 @@ def test_each_run_has_its_own_folder_of_checkpoints():
 
 def test_spark_has_another_name_for_s3():
     assert spark_uri("s3://bucket/x") == "s3a://bucket/x"
-    assert spark_uri("/lake/s3://x") == "/lake/s3://x"
+    assert spark_uri("/lake/s3://x") == "file:///lake/s3://x"
+    assert script_uri("/lake/s3://x") == "/lake/s3://x"
+    assert script_uri("s3://bucket/x") == "s3a://bucket/x"
 
 
 @pytest.mark.parametrize("text", ["2026-11-20", "joined__top.3", "manual-1_a"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -77,6 +78,19 @@ def test_rows_keys_and_fingerprints_are_those_of_every_other_launcher(launcher, 
     assert bench.published() == reference.published() == bench.expected()
     assert made(bench) == made(reference)
     assert applications(bench) == []
+    told = re.search(r"^numbers is computed by Spark application (\w+)-", run.err, re.MULTILINE)
+    assert (told and told[1]) == {"submit": "local", "submit to a cluster": "app"}.get(launcher)
+
+
+def test_a_lake_in_a_folder_is_there_whatever_file_system_hadoops_configuration_names(bench, tmp_path, monkeypatch):
+    """Beside YARN that is HDFS, as a rule."""
+    (tmp_path / "hadoop").mkdir()
+    elsewhere = "<property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:9/</value></property>"
+    (tmp_path / "hadoop" / "core-site.xml").write_text(f"<configuration>{elsewhere}</configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path / "hadoop"))
+    run = ended(bench.command(*RUN, "--json"), END_SECONDS)
+    assert run.counts == (0, 13), run.err
+    assert bench.published() == bench.expected()
 
 
 @pytest.mark.parametrize("of_what", ["driver", "java"])

@@ -89,7 +89,7 @@ def test_a_server_may_have_a_folder_of_its_own(settings: Settings, tmp_path: Pat
 def test_everything_the_server_writes_is_under_home(settings: Settings) -> None:
     configuration = server_configuration(settings)
     for name in ("spark.local.dir", "spark.sql.warehouse.dir"):
-        assert configuration[name].startswith(settings.home)
+        assert configuration[name].removeprefix("file://").startswith(settings.home)
 
 
 def test_no_secret_is_in_the_configuration(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

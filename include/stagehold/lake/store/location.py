@@ -87,7 +87,14 @@ def path_safe(text: str) -> str:
 
 
 def spark_uri(uri: str) -> str:
-    """The address for Spark's file system of what everything else calls s3://."""
+    """The address for Spark's file systems of what everything else calls s3://, or names as a folder: to Spark that is
+    one of HDFS, where Hadoop's configuration says so.
+    """
+    return f"file://{uri}" if uri.startswith("/") else script_uri(uri)
+
+
+def script_uri(uri: str) -> str:
+    """The same for a script, which may open a folder of this machine itself."""
     return uri.replace(OBJECT_STORE, "s3a://", 1) if uri.startswith(OBJECT_STORE) else uri
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stagehold.code.sql_text import selects_row_by_row
-from stagehold.lake.store.location import spark_uri
+from stagehold.lake.store.location import script_uri
 from stagehold.model.context import StageContext, restore_function
 from stagehold.model.keys.compute_key import ReadKind
 from stagehold.plan.determinism.operations import RULES, uses_in_sql
@@ -118,7 +118,7 @@ class StageCaller:
         function, own, inputs = self.function(stage), WatchedContext.of(context), tuple(arguments.values())
         given = (*inputs, *context.state.after.values())
         may_write = self._pipeline.effects_of(stage) is Effects.ALLOWED
-        output = spark_uri(self._script_output(stage)) if stage.is_script else ""
+        output = script_uri(self._script_output(stage)) if stage.is_script else ""
         with self._watch.calling(
             stage.name,
             given,

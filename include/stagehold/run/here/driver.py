@@ -131,6 +131,7 @@ class ApplicationEngine(SparkEngine):
     def open(self, task: RegionTask, attempt: Attempt, died: Sequence[Attempt]) -> Iterator[SparkStageSession]:
         start_server(self._settings)
         with super().open(task, attempt, died) as session:
+            self._progress(f"{task.subject} is computed by Spark application {session.application}")
             yield session
 
 

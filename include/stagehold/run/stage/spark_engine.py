@@ -153,6 +153,11 @@ class SparkStageSession:
         self._measured: dict[str, Sequence[int]] = {}  # by queries that wrote waves, until these are measured
         self._clock.tell_observed = self._observe
 
+    @property
+    def application(self) -> str:
+        """By which id the master knows what computes: it finds its logs, and ends it."""
+        return self._spark.conf.get("spark.app.id") or "without an id"
+
     def report_stages(self, tell: Callable[[Sequence[QueryStage]], None]) -> None:
         self._clock.tell_stages = tell
 

@@ -128,7 +128,7 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
         "spark.local.dir": str(folder / "local"),
         "spark.ui.enabled": "false",
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.warehouse.dir": (folder / "warehouse").absolute().as_uri(),
         "spark.sql.session.timeZone": "UTC",
         FILES_BY: "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

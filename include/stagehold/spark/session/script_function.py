@@ -15,7 +15,7 @@ from stagehold.code.project import find_module
 from stagehold.code.script_job import filled, script_tree
 from stagehold.errors import StageContractBroken
 from stagehold.lake.store.files import files_at
-from stagehold.lake.store.location import spark_uri
+from stagehold.lake.store.location import script_uri
 from stagehold.model.context import StageContext, StageFile, stage
 from stagehold.spark.calls.side_files import copies
 from stagehold.spark.connect import files_found_in
@@ -54,9 +54,9 @@ def script_function(declared: Stage, project: Path, output: str) -> Callable[...
     @stage
     def script(ctx: StageContext, **frames: DataFrame) -> DataFrame:
         if not written:
-            inputs = {f"{spark_uri(output)}_inputs/{name}": frame for name, frame in frames.items()}
+            inputs = {f"{script_uri(output)}_inputs/{name}": frame for name, frame in frames.items()}
             paths = {f"inputs.{name}": place for name, place in zip(frames, inputs, strict=True)}
-            given = {**paths, "source": paths.get("inputs.source", ""), "output": spark_uri(output)}
+            given = {**paths, "source": paths.get("inputs.source", ""), "output": script_uri(output)}
             spark = next(iter(frames.values())).sparkSession
             with _reading(spark, inputs), _finding(ctx.files.values()), _own_environment():
                 _run(code, path, [filled(argument, ctx, given) for argument in declared.args])
@@ -132,11 +132,11 @@ def _written(spark: SparkSession, output: str, name: str) -> DataFrame:
     """:raises StageContractBroken: there is nothing, or nothing that can be read without knowing more"""
     files = [PurePosixPath(file) for file in files_at(output).sizes("")]
     if any(LOG in file.parts for file in files):
-        return spark.read.format("delta").load(spark_uri(output))
+        return spark.read.format("delta").load(script_uri(output))
     rows = [file for file in files if not file.name.startswith(("_", "."))]
     for form in SAY_THEIR_COLUMNS:
         if any(file.suffix == f".{form}" for file in rows):
-            return spark.read.format(form).load(spark_uri(output))
+            return spark.read.format(form).load(script_uri(output))
     found = (
         f"{rows[0].name} to ${{output}}, which is neither Parquet, ORC, Avro nor Delta"
         if rows
