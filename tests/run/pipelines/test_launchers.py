@@ -27,6 +27,9 @@ STAGES = ("numbers", "by_colour", "summary")
 SUBMIT = "launcher: submit\nrestart: {strategy: fixed-delay, attempts: 3, delay: 100ms}"
 RUN = ("run", "toy", "--interval", INTERVAL, "--run-id", "r1")
 END_SECONDS = 240  # four applications, one after the other
+GIVEN_YARN = os.environ.get("STAGEHOLD_TEST_YARN", "")  # the folder with the yarn-site.xml of one that runs
+KINDS = {"submit": "local", "submit to a cluster": "app", "submit to YARN": "application"}  # how ids begin
+LAUNCHERS = ["server", "server on a cluster", "submit", "submit to a cluster"]
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +71,13 @@ def applications(bench: Workbench) -> list[Path]:
     return list((bench.settings.home_path / "drivers").glob("*/spark/server.json"))
 
 
-@pytest.mark.parametrize("launcher", ["server", "server on a cluster", "submit", "submit to a cluster"])
-def test_rows_keys_and_fingerprints_are_those_of_every_other_launcher(launcher, bench, reference, request):
+@pytest.mark.parametrize("launcher", [*LAUNCHERS, *(["submit to YARN"] if GIVEN_YARN else [])])
+def test_rows_keys_and_fingerprints_are_those_of_every_other_launcher(launcher, bench, reference, request, monkeypatch):
     master = request.getfixturevalue("master") if launcher.endswith("cluster") else ""
+    if launcher.endswith("YARN"):
+        master = "yarn"
+        monkeypatch.setenv("YARN_CONF_DIR", GIVEN_YARN)
+        bench = Workbench(replace(bench.settings, spark_conf=os.environ.get("STAGEHOLD_SPARK_CONF", "")))
     bench = submitting(bench, master) if launcher.startswith("submit") else bench
     settings = replace(bench.settings, spark_master=master)
     run = ended(bench.command(*RUN, "--json", settings=settings), END_SECONDS)
@@ -79,7 +86,7 @@ def test_rows_keys_and_fingerprints_are_those_of_every_other_launcher(launcher, 
     assert made(bench) == made(reference)
     assert applications(bench) == []
     told = re.search(r"^numbers is computed by Spark application (\w+)-", run.err, re.MULTILINE)
-    assert (told and told[1]) == {"submit": "local", "submit to a cluster": "app"}.get(launcher)
+    assert (told and told[1]) == KINDS.get(launcher)
 
 
 def test_a_lake_in_a_folder_is_there_whatever_file_system_hadoops_configuration_names(bench, tmp_path, monkeypatch):
