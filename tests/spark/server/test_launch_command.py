@@ -78,13 +78,15 @@ def test_the_class_path_is_always_in_one_order() -> None:
     [
         ("", sys.executable),
         ('{"spark.pyspark.python": "/opt/python/bin/python"}', "/opt/python/bin/python"),
-        ('{"spark.pyspark.python": "./py/bin/python", "spark.archives": "py.tar.gz#py"}', "./py/bin/python"),
+        ('{"spark.pyspark.python": "./py/bin/python", "spark.archives": "py.tar.gz#py"}', "../py/bin/python"),
     ],
 )
 def test_functions_run_in_the_python_that_the_settings_of_spark_name(
     settings: Settings, conf: str, python: str
 ) -> None:
-    """Spark Connect asks the environment, and never looks at the setting."""
+    """Spark Connect asks the environment, and never looks at the setting. It runs functions in a folder for each session
+    below the one in which an executor unpacks archives.
+    """
     given = replace(settings, spark_conf=conf)
     assert server_environment(given, Path("/java"), "token")["PYSPARK_PYTHON"] == python
 

@@ -149,8 +149,11 @@ def server_configuration(settings: Settings) -> Mapping[str, str]:
 
 
 def workers_python(settings: Settings) -> str:
-    """The Python that functions run in: this one, unless Spark's setting names another, as for executors elsewhere."""
-    return _given(settings).get("spark.pyspark.python", sys.executable)
+    """The Python that functions run in: this one, unless Spark's setting names another, as for executors elsewhere. One
+    of an archive is named from the executor's folder, and looked for in the session's, which is below that.
+    """
+    given = _given(settings).get("spark.pyspark.python", sys.executable)
+    return f".{given}" if given.startswith("./") else given
 
 
 def require_submittable(settings: Settings) -> None:
