@@ -84,7 +84,7 @@ def test_the_class_path_is_always_in_one_order() -> None:
 def test_functions_run_in_the_python_that_the_settings_of_spark_name(
     settings: Settings, conf: str, python: str
 ) -> None:
-    """Spark Connect asks the environment, and never looks at the setting. It runs functions in a folder for each session
+    """Spark Connect asks the environment, and never looks at the setting. It runs functions in a folder of the session,
     below the one in which an executor unpacks archives.
     """
     given = replace(settings, spark_conf=conf)
