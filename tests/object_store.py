@@ -1,18 +1,27 @@
-"""An object store of our own: moto's in this process, or the one that STAGEHOLD_TEST_S3_URL names, such as MinIO's."""
+"""An object store of our own: MinIO where the path has it, else moto's in this process; or the one that
+STAGEHOLD_TEST_S3_URL names.
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
+from urllib.request import urlopen
 from uuid import uuid4
 
+from tests.conftest import free_port
 from tests.lake.slow_store import KEYS
 
 from stagehold.lake.store import files
 
+USER, PASSWORD = "tester", "tester-secret"  # MinIO takes no shorter one
 GIVEN_STORE = os.environ.get("STAGEHOLD_TEST_S3_URL", "")  # http://USER:PASSWORD@HOST:PORT
 
 
@@ -22,8 +31,33 @@ def object_store() -> Iterator[str]:
     if GIVEN_STORE:
         yield "{0.scheme}://{0.hostname}:{0.port}".format(urlsplit(GIVEN_STORE))
         return
-    with moto_store() as address:
+    with minio_store() if which("minio") else moto_store() as address:
         yield address
+
+
+@contextmanager
+def minio_store() -> Iterator[str]:
+    """MinIO's own server, of the program that the path has, with a new folder for its buckets."""
+    netloc = f"127.0.0.1:{free_port()}"
+    keys = {"MINIO_ROOT_USER": USER, "MINIO_ROOT_PASSWORD": PASSWORD}
+    with TemporaryDirectory() as folder:
+        command = ["minio", "server", folder, "--quiet", "--address", netloc, "--console-address", "127.0.0.1:0"]
+        server = subprocess.Popen(command, env={**os.environ, **keys}, stdout=subprocess.DEVNULL)
+        try:
+            _await(f"http://{netloc}/minio/health/live")
+            yield f"http://{netloc}"
+        finally:
+            server.kill()
+            server.wait()
+
+
+def _await(address: str) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with suppress(OSError), urlopen(address, timeout=5):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"{address} does not answer")
 
 
 @contextmanager
@@ -45,8 +79,8 @@ def way_to(address: str) -> Mapping[str, str]:
         "AWS_ENDPOINT_URL": address,
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": unquote(given.username or "tester"),
-        "AWS_SECRET_ACCESS_KEY": unquote(given.password or "tester"),
+        "AWS_ACCESS_KEY_ID": unquote(given.username or USER),
+        "AWS_SECRET_ACCESS_KEY": unquote(given.password or PASSWORD),
     }
 
 

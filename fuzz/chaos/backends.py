@@ -19,7 +19,7 @@ from unittest.mock import patch
 from fuzz.chaos.turmoil import NEVER_SAID, Turmoil
 from tests.conftest import QUICK_JAVA, free_port
 from tests.lake.slow_store import Proxy, Trouble, counted_store
-from tests.object_store import GIVEN_STORE, new_lake, object_store, way_by_role, way_to
+from tests.object_store import GIVEN_STORE, moto_store, new_lake, object_store, way_by_role, way_to
 from tests.postgres import PROGRAMS, PostgresServer, own_server
 from tests.run.standalone import Cluster, standalone_cluster
 from tests.run.workbench import Workbench
@@ -60,7 +60,9 @@ def in_a_bucket(folder: Path) -> Iterator[Backend]:
     logging.getLogger("werkzeug").setLevel(logging.WARNING)  # moto's, which tells of each call
     with ExitStack() as started:
         bench, faults = _on_a_server(_bench(folder), started)
-        proxy = started.enter_context(counted_store(started.enter_context(object_store())))
+        proxy = started.enter_context(
+            counted_store(started.enter_context(object_store() if GIVEN_STORE else moto_store()))
+        )
         started.enter_context(patch.dict(os.environ))
         if not GIVEN_STORE:
             for name in KEYS:

@@ -241,12 +241,19 @@ class ObjectFiles:
 
     def delete(self, folder: str) -> None:
         """Uploads into it that nobody finished, too: no listing shows them, and they are paid for."""
-        client, prefix = _s3(os.getpid()), f"{self._root}{folder}/"
-        pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=self._bucket, Prefix=prefix)
-        for upload in (upload for page in pages for upload in page.get("Uploads", ())):
+        client = _s3(os.getpid())
+        for upload in self._uploads(f"{self._root}{folder}/"):
             with suppress(client.exceptions.NoSuchUpload):  # it was finished or given up since
                 client.abort_multipart_upload(Bucket=self._bucket, Key=upload["Key"], UploadId=upload["UploadId"])
         self.remove(self.sizes(folder))
+
+    def _uploads(self, prefix: str) -> list[Any]:
+        """MinIO takes the prefix for a whole key, and says what it knows of all; it gives up what is a day old."""
+        client = _s3(os.getpid())
+        pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=self._bucket, Prefix=prefix)
+        found = [upload for page in pages for upload in page.get("Uploads", ())]
+        every = found or client.list_multipart_uploads(Bucket=self._bucket).get("Uploads", ())
+        return [upload for upload in every if upload["Key"].startswith(prefix)]
 
     def remove(self, paths: Collection[str]) -> None:
         keys = [{"Key": self._root + path} for path in paths]
