@@ -389,3 +389,12 @@ def test_the_dag_processor_is_as_healthy_as_airflow_says(status: str | None, cod
 def test_a_health_check_has_time_on_a_machine_that_is_busy(service: Service) -> None:
     assert service.healthcheck
     assert int(service.healthcheck.timeout.rstrip("s")) >= 10
+
+
+def test_spark_has_five_minutes_to_start_on_a_machine_that_is_busy() -> None:
+    """Compose gives up all that waits for a container which is unhealthy."""
+    check = COMPOSE.services["spark-connect"].healthcheck
+    assert check
+    times = (check.start_period, check.interval)
+    start, interval = (int(text.rstrip("s")) for text in times)
+    assert start + check.retries * interval >= 300
