@@ -183,7 +183,7 @@ def _beneath_a_run(turmoil: Turmoil, ends: str = "", settings: Settings | None =
     needs_somebody = turmoil.spoilt or turmoil.counts["log"]
     assert run.codes[-1] == 0 or needs_somebody, f"it ended with {run.codes}:\n{worker.err()}"
     twice = {place: count for place, count in (turmoil.watch.commits() - before).items() if count > 1}
-    assert not twice, f"computed again though it was committed: {twice}"
+    assert not twice, f"computed again though it was committed: {twice}\n{worker.err()}"
 
 
 def _on_a_server(bench: Workbench, started: ExitStack) -> tuple[Workbench, Faults]:

@@ -113,6 +113,7 @@ def test_spark_is_told_of_the_object_store_that_everybody_else_finds_by_the_envi
     found = {name: text for name, text in server_configuration(settings).items() if "s3a" in name}
     assert found == {
         "spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled": "true",
+        "spark.hadoop.fs.s3a.analytics.accelerator.physicalio.metadatastore.ttl": "1",
         "spark.hadoop.fs.s3a.endpoint": "http://127.0.0.1:9000",
         "spark.hadoop.fs.s3a.endpoint.region": "eu-central-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",

@@ -107,15 +107,19 @@ def _join(lake_uri: str, *names: str) -> str:
     return "/".join((lake_root(lake_uri), *map(path_safe, names)))
 
 
+REMEMBERS_FILES = "fs.s3a.analytics.accelerator.physicalio.metadatastore.ttl"  # milliseconds
+
+
 def s3a_options(environment: Mapping[str, str]) -> Mapping[str, str]:
     """Options of Hadoop's s3a, without keys: those it reads itself, from the AWS_ variables of its own process.
 
     Nothing secret ever has to be written to a file. An address of one's own is asked with the bucket in the path, since
     few such stores have a host name per bucket.
     """
+    # Hadoop's reader since 3.4.3 knows for a day what a file was: one that is written anew could not be read.
     endpoint = environment.get("AWS_ENDPOINT_URL", "")
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
-    options = {"fs.s3a.endpoint.region": region} if region else {}
+    options = {REMEMBERS_FILES: "1"} | ({"fs.s3a.endpoint.region": region} if region else {})
     if endpoint:
         options |= {"fs.s3a.endpoint": endpoint, "fs.s3a.path.style.access": "true"}
     if endpoint.startswith("http://"):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from stagehold.errors import StageholdError
-from stagehold.lake.store.files import files_at
-from stagehold.lake.store.location import OBJECT_STORE, spark_uri
+from stagehold.lake.store.files import Files, files_at
+from stagehold.lake.store.location import OBJECT_STORE, REMEMBERS_FILES, spark_uri
 from stagehold.settings import Settings
 from stagehold.spark.server.configuration import on_cluster
 from stagehold.spark.server.java import pinned_jars
@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARTS = 8  # tasks, so that more than one worker is asked
+FEW, MANY = 1, 1000  # rows, of files that differ in length
 PROBES = "_check"  # no table's name begins so
 DELTA_JARS = ("delta", "unitycatalog")
+_REMEMBERS = (
+    "It knows a file of a bucket as it was before somebody wrote it anew: start the server with "
+    f"spark.hadoop.{REMEMBERS_FILES}=1."
+)
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,12 @@ def server_facts(settings: Settings) -> Iterator[ServerFact]:
         for what, look, change in (
             ("Delta", _delta, _how_to_add("Delta's JARs", DELTA_JARS)),
             ("Python of workers", _python, _python_change(settings)),
-            ("lake", lambda spark: _lake(spark, settings), _lake_change(settings)),
         ):
             yield _looked(what, spark, look, change)
+        lake = _looked("lake", spark, lambda spark: _lake(spark, settings), _lake_change(settings))
+        yield lake
+        if lake.well and settings.lake_uri.startswith(OBJECT_STORE):
+            yield _looked("changed files", spark, lambda spark: _written_anew(spark, settings), _REMEMBERS)
     finally:
         release_session(settings, name)
 
@@ -105,18 +113,42 @@ def _python(spark: SparkSession) -> str:
 
 def _lake(spark: SparkSession, settings: Settings) -> str:
     """Whether what each task writes is read here, and is gone when it is deleted here."""
-    folder = f"{PROBES}-{uuid4()}"
-    files = files_at(settings.lake_uri)
-    try:
-        place = f"{spark_uri(settings.lake_uri)}/{folder}"
+    with _probe(settings) as (files, folder, place):
         spark.range(0, PARTS, 1, PARTS).write.parquet(place)
-        found = [path for path in files.sizes(folder) if path.endswith(".parquet")]
+        found = _parquet(files, folder)
         if len(found) < PARTS:
             raise FileNotFoundError(f"{PARTS} files were written, and {len(found)} of them are there for this process")
         return f"{settings.lake_uri} is written there and read here"
+
+
+def _written_anew(spark: SparkSession, settings: Settings) -> str:
+    """Whether a file of a bucket that is written anew, as files of sources are, is read as it is then."""
+    with _probe(settings) as (files, folder, place):
+        for rows in (FEW, MANY):
+            spark.range(0, rows, 1, 1).write.parquet(f"{place}/{rows}")
+        (changed,), (other,) = (_parquet(files, f"{folder}/{rows}") for rows in (FEW, MANY))
+        spark.read.parquet(f"{place}/{FEW}").count()
+        anew = files.read(other)
+        files.remove([changed])
+        files.create(changed, anew)
+        if (count := spark.read.parquet(f"{place}/{FEW}").count()) != MANY:
+            raise RuntimeError(f"a file of {MANY} rows was read as one of {count}")
+        return "a file that is written anew is read as it is then"
+
+
+@contextmanager
+def _probe(settings: Settings) -> Iterator[tuple[Files, str, str]]:
+    """A folder of the lake, and where it is for Spark, which is gone behind the block."""
+    files, folder = files_at(settings.lake_uri), f"{PROBES}-{uuid4()}"
+    try:
+        yield files, folder, f"{spark_uri(settings.lake_uri)}/{folder}"
     finally:
         with suppress(OSError):
             files.delete(folder)
+
+
+def _parquet(files: Files, folder: str) -> list[str]:
+    return [path for path in files.sizes(folder) if path.endswith(".parquet")]
 
 
 def _first_line(error: Exception) -> str:
