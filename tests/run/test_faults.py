@@ -72,6 +72,7 @@ def write():
             connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS said (word)")
             begun.set()
             time.sleep(0.01)
+        time.sleep(0.01)
 
 begun = threading.Event()
 threading.Thread(target=write, daemon=True).start()

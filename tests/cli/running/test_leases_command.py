@@ -83,8 +83,8 @@ def test_a_program_is_told_all_of_it(at_work):
     region, coordinator = json.loads(invoke("leases", "--json"))["leases"]
     assert (region["kind"], region["run_id"], region["attempt_id"]) == ("region", "run-1", attempt().attempt_id)
     who = {"owner": "airflow ann", "host": "worker-3", "pid": 4711, "started": "99"}
-    assert region["holder"] == {**who, "command": [98, 4700]}
-    assert coordinator["holder"] == {**who, "owner": "checkpoint 1", "command": []}
+    assert region["holder"] == {**who, "command": [98, 4700], "table": ""}
+    assert coordinator["holder"] == {**who, "owner": "checkpoint 1", "command": [], "table": ""}
     assert region["pulse"]["seconds"] == {"reading": 2.0, "writing": 6.0}
     assert (region["pulse"]["slowest"], region["pulse"]["share_of_slowest"]) == ("writing", 0.75)
     assert region["taken_at"] <= region["renewed_at"] < region["expires_at"]
