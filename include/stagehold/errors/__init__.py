@@ -79,6 +79,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     +-- LedgerError                  the ledger cannot be used, or not for this
     |   +-- LedgerTooNew             a newer Stagehold has migrated the ledger
     |   +-- LedgerUnavailable ~      the ledger's database does not answer, or is locked for too long
+    |   |   +-- LedgerCrowded ~      more write the ledger's file at once than it can take
     |   +-- LedgerLost               the ledger knows nothing of an interval that the lake's tables know
     |   +-- RecordsUnderName         what is on record of a stage is under another of its names
     |   +-- LedgerBehind             the ledger does not know what intervals have read, and the lake cannot tell

@@ -27,13 +27,27 @@ class LedgerTooNew(LedgerError, Terminal):
 class LedgerUnavailable(LedgerError, Transient):
     """``ledger`` is the address without its password. ``problem`` is that of the place where it lies, if it has one."""
 
+    remedy = "Make the database reachable, or name another in STAGEHOLD_LEDGER"
+
     def __init__(self, ledger: str, reason: str, problem: StorageProblem | None = None) -> None:
         self.ledger, self.reason, self.problem = ledger, reason, problem
-        remedy = problem.remedy if problem else "Make the database reachable"
+        remedy = f"{problem.remedy}, or name another in STAGEHOLD_LEDGER" if problem else self.remedy
         super().__init__(
             f"The ledger {ledger} cannot be used now: {reason}. Nothing is half written, and repeating the call is "
-            f"safe. {remedy}, or name another in STAGEHOLD_LEDGER; `stagehold status` tells when it answers."
+            f"safe. {remedy}; `stagehold status` tells when it answers."
         )
+
+
+class LedgerCrowded(LedgerUnavailable):
+    """More write SQLite's file, one after the other, than it can take."""
+
+    remedy = (
+        "Run less at once, or name a database of PostgreSQL in STAGEHOLD_LEDGER: many can write that side by side, and "
+        "`stagehold reconcile` fills it from the lake"
+    )
+
+    def __init__(self, ledger: str, seconds: float) -> None:
+        super().__init__(ledger, f"it is a file that one at a time can write, and others did for {seconds:.0f} s")
 
 
 class LedgerLost(LedgerError, Terminal):

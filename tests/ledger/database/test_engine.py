@@ -4,7 +4,9 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -12,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from tests.ledger.samples import event, impatient_ledger, in_forks, run
 from tests.postgres import PROGRAMS, own_server
 
-from stagehold.errors import InvalidSetting, LedgerUnavailable, RunIdTaken, StorageProblem
+from stagehold.errors import InvalidSetting, LedgerCrowded, LedgerUnavailable, RunIdTaken, StorageProblem
 from stagehold.ledger import Ledger
 from stagehold.ledger.database.engine import ASLEEP_LOCKS, Database
 from stagehold.ledger.database.schema import runs
@@ -77,6 +79,58 @@ def test_a_lock_that_lasts_too_long_is_an_outage_and_readers_do_not_wait_for_it(
     other.execute("ROLLBACK")
     other.close()
     ledger.runs.start(run())
+
+
+@contextmanager
+def _others_writing(file: Path, seconds: float) -> Iterator[threading.Event]:
+    """Somebody else changes the database without a pause, for so long in each transaction, until told to end."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def write() -> None:
+        other = sqlite3.connect(file, isolation_level=None, timeout=60)
+        other.execute("CREATE TABLE others (n)")
+        while not ended.is_set():
+            other.execute("BEGIN IMMEDIATE")
+            other.execute("INSERT INTO others VALUES (1)")
+            begun.set()
+            ended.wait(seconds)
+            other.execute("COMMIT")
+        other.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait()
+    try:
+        yield ended
+    finally:
+        ended.set()
+        writer.join()
+
+
+def test_a_file_that_others_write_in_turns_is_waited_for_while_they_get_on(tmp_path):
+    ledger = impatient_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", 0.2)
+    with _others_writing(tmp_path / "ledger.db", 0.15) as ended:
+        threading.Timer(0.6, ended.set).start()
+        ledger.runs.start(run())
+    assert ledger.runs.recent(9) == (run(),)
+
+
+def test_a_file_that_others_never_leave_is_a_crowd_which_is_told_where_to_go(tmp_path):
+    ledger = impatient_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", 0.05)
+    with _others_writing(tmp_path / "ledger.db", 0.04):
+        crowded = next(filter(None, (_crowd(ledger, number) for number in range(200))), None)
+    assert crowded is not None
+    assert "PostgreSQL" in str(crowded)
+    assert "stagehold reconcile" in str(crowded)
+
+
+def _crowd(ledger: Ledger, number: int) -> LedgerCrowded | None:
+    """By luck it finds the moment between two of theirs."""
+    try:
+        ledger.runs.start(run(f"run-{number}"))
+    except LedgerCrowded as crowded:
+        return crowded
+    return None
 
 
 def test_a_row_lock_on_a_server_is_waited_for_only_so_long(ledger, ledger_url):

@@ -16,7 +16,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from stagehold.errors import InvalidSetting, LedgerUnavailable, StorageProblem
+from stagehold.errors import InvalidSetting, LedgerCrowded, LedgerUnavailable, StorageProblem
 from stagehold.model.records import Fact
 from stagehold.model.states import RunStatusChange
 
@@ -28,6 +28,7 @@ Chronicle = Callable[[Sequence[Fact]], None]  # keeps facts where they outlive t
 Listen = Callable[[RunStatusChange], None]  # is told what a run has become, and raises nothing
 LOCK_SECONDS = 10.0
 ASLEEP_LOCKS = 9  # no step within a transaction takes longer than so many locks; tries of a bucket take a minute
+PATIENCE_LOCKS = 9  # as long as others get on: SQLite's lock has no queue, so who came later may have it before
 POLL_SECONDS = 0.2
 _PROBLEMS = {
     "25006": StorageProblem.DENIED,  # read_only_sql_transaction
@@ -192,6 +193,8 @@ class Database:
     def _outages_named(self) -> Iterator[None]:
         try:
             yield
+        except _PassedOver as passed:
+            raise LedgerCrowded(self.name, PATIENCE_LOCKS * self._lock_seconds) from passed
         except (DatabaseError, InterfaceError) as error:
             problem = storage_problem(error.orig)
             # DatabaseError itself is SQLite's "file is not a database"; its other subclasses are mistakes of ours, or
@@ -291,8 +294,31 @@ def _let_us_begin(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
 
 
+class _PassedOver(Exception):
+    """Others have had the lock of a SQLite file in turns, and never who raises this."""
+
+
 def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+    if connection.get_execution_options().get(_WRITES):
+        _begin_writing(connection)
+    else:
+        connection.exec_driver_sql("BEGIN")
+
+
+def _begin_writing(connection: Connection) -> None:
+    """Waits again as long as others get on with it; a lock that one has for all that time is an outage at once."""
+    for _ in range(PATIENCE_LOCKS):
+        commits = connection.exec_driver_sql("PRAGMA data_version").scalar()
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except OperationalError as error:
+            if getattr(error.orig, "sqlite_errorname", "") != "SQLITE_BUSY":
+                raise
+            if connection.exec_driver_sql("PRAGMA data_version").scalar() == commits:
+                raise
+        else:
+            return
+    raise _PassedOver
 
 
 def _create_postgresql(url: URL, lock_seconds: float) -> Engine:
