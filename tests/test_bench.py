@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from tests.postgres import BACK_ENDS
 
 from stagehold.settings import PROJECT
 
@@ -30,6 +32,19 @@ def test_growth_is_measured_and_however_cut_the_answer_is_the_same(tmp_path) -> 
         (5, "now", 1),
     ]
     assert found["ratios"]["now: ledger_bytes, 5 against 2"] >= 1
+
+
+@pytest.mark.parametrize("behind", BACK_ENDS)
+def test_the_ledgers_waits_are_measured_under_many_attempts(behind: str, tmp_path: Path) -> None:
+    results = tmp_path / "ledger.json"
+    command = [sys.executable, "bench/ledger.py", "--behind", behind, "--attempts", "3", "--seconds", "1"]
+    given = ["--pauses", "0", "--results", str(results)]
+    subprocess.run([*command, *given], cwd=PROJECT, capture_output=True, text=True, check=True)
+    (found,) = json.loads(results.read_text())["measured"]
+    assert len(found["calls"]) == 4
+    assert all(0 < call["median"] <= call["p99"] <= call["most"] for call in found["calls"].values())
+    assert found["failed"] == {}
+    assert found["connections"]["left"] == 0
 
 
 @pytest.mark.airflow

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 from tests.ledger.samples import run
+from tests.pooler import PROGRAM, own_pooler
 from tests.postgres import BACK_ENDS
 
 from stagehold.errors import LedgerUnavailable
@@ -22,7 +17,6 @@ from stagehold.ledger.database.engine import Database
 from stagehold.ledger.database.migrate import drop_schema, sandboxes_with_schema
 from stagehold.settings import Settings
 
-PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif("postgresql" not in BACK_ENDS, reason="this machine has no PostgreSQL"),
@@ -31,31 +25,10 @@ pytestmark = [
 
 @pytest.fixture
 def pooled(postgres_server: str) -> Iterator[str]:
-    """The server by a pooler with two connections, which it lends for a transaction at a time."""
     if PROGRAM is None:
         pytest.skip("this machine has no pgbouncer")
-    behind = make_url(postgres_server)
-    folder = Path(tempfile.mkdtemp(prefix="stagehold-pgbouncer-"))
-    user = "postgres" if os.geteuid() == 0 else None
-    (folder / "users").write_text('"postgres" ""\n')
-    (folder / "pgbouncer.ini").write_text(
-        f"[databases]\npostgres = host={behind.query['host']} user=postgres\n[pgbouncer]\nlisten_addr =\n"
-        f"unix_socket_dir = {folder}\nauth_type = trust\nauth_file = {folder}/users\npool_mode = transaction\n"
-        "default_pool_size = 2\n"
-    )
-    if user:
-        shutil.chown(folder, user)
-    with (folder / "log").open("w") as log:
-        pooler = subprocess.Popen([PROGRAM, folder / "pgbouncer.ini"], stderr=log, user=user, cwd=folder)
-    deadline = time.monotonic() + 30
-    while not any(folder.glob(".s.PGSQL.*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    try:
-        yield f"postgresql+psycopg2://postgres@/postgres?host={folder}&port=6432"
-    finally:
-        pooler.terminate()
-        pooler.wait(30)
-        shutil.rmtree(folder)
+    with own_pooler(postgres_server) as url:
+        yield url
 
 
 def test_production_and_a_sandbox_share_a_pooler_and_no_table(pooled: str, migrated_schema: str) -> None:
