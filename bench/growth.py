@@ -1,8 +1,9 @@
 """How what a run costs grows with the number of partitions, at the same rows: the sample cut into 16 to 4,096.
 
 Of each number: a first run from a cold start, a second run for another interval, a run that reuses everything, and a
-plan, all from `exec` of Python to its end and without a server before; then the bytes of the ledger and of Delta's
-logs. ``python bench/growth.py [--before TREE] [--counts 16 64 256 1024 4096] [--scale 0.2] [--pairs 1] [--wave 30s]``
+plan, all from `exec` of Python to its end and without a server before; then the bytes of the ledger, of its chronicle
+in the lake and of Delta's logs, and the peak memory of Spark's server and of the commands, the largest so far.
+``python bench/growth.py [--before TREE] [--counts 16 64 256 1024 4096] [--scale 0.2] [--pairs 1] [--wave 30s]``
 writes results/growth.json. With other code to compare with, each number is measured with both, in turns.
 """
 
@@ -12,11 +13,13 @@ import argparse
 import json
 import os
 import platform
+import re
+import resource
 import sqlite3
 import statistics
 import sys
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +30,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # noqa: E402
 from start import Tree, succeeded  # noqa: E402
 
+from stagehold.chronicle.chronicle import FOLDER  # noqa: E402
 from stagehold.local.demo.sample import TABLES, make_sample  # noqa: E402
 from stagehold.settings import PROJECT  # noqa: E402
 
@@ -79,22 +83,36 @@ def cut(raw: Path, into: Path, count: int) -> None:
 def run(tree: Tree) -> dict[str, object]:
     first, second = tree.interval(), tree.interval()
     found: dict[str, object] = {}
+    peak = 0
     for name, interval, word in zip(TIMED, (first, second, second, second), ("run", "run", "run", "plan"), strict=True):
         tree.await_no_server()
         found[name] = round(succeeded(tree.run(interval, word)), 2)
+        peak = max([peak, *map(peak_megabytes, tree.server())])
     tree.await_no_server()
     ledger = tree.home / "ledger.db"
     with closing(sqlite3.connect(ledger)) as connection:
         waves = [connection.execute(WAVES, [interval]).fetchone()[0] for interval in (first, second)]
         answers = sorted(row[0] for row in connection.execute(ANSWERS))
-    logs = (file for file in (tree.home / "lake").glob("**/_delta_log/*") if "raw" not in file.parts)
+    lake = tree.home / "lake"
+    logs = (file for file in lake.glob("**/_delta_log/*") if "raw" not in file.parts)
     return {
         **found,
         "waves": waves,
         "ledger_bytes": ledger.stat().st_size,
+        "chronicle_bytes": sum(file.stat().st_size for file in lake.glob(f"{FOLDER}/**/*") if file.is_file()),
         "log_bytes": sum(file.stat().st_size for file in logs),
+        "server_megabytes": peak,
+        "command_megabytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
         "answers": answers,
     }
+
+
+def peak_megabytes(pid: int) -> int:
+    """Nothing, if it has ended meanwhile."""
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        return int(found[1]) // 1024 if found else 0
+    return 0
 
 
 def write(measured: list[dict[str, object]], asked: dict[str, object]) -> None:
@@ -110,7 +128,7 @@ def write(measured: list[dict[str, object]], asked: dict[str, object]) -> None:
     growth = {
         f"{code}: {what}, {count} against {fewest}": middle(code, count, what) / middle(code, fewest, what)
         for code, count in have
-        for what in (*TIMED, "ledger_bytes", "log_bytes")
+        for what in (*TIMED, "ledger_bytes", "chronicle_bytes", "log_bytes")
         if count != fewest and (code, fewest) in have
     }
     against = {

@@ -310,6 +310,16 @@ def test_every_thread_gets_the_active_session_that_pyspark_is_told(unconnected):
     assert SparkSession.getActiveSession() is unconnected
 
 
+@pytest.mark.usefixtures("builders")
+def test_what_a_thread_has_active_before_pyspark_is_told_it_keeps(unconnected):
+    SparkSession._active_session = threading.local()
+    SparkSession._active_session.session = unconnected
+    connect.take_active_session_from(lambda: None)
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(SparkSession.getActiveSession).result() is None
+    assert SparkSession.getActiveSession() is unconnected
+
+
 @pytest.fixture
 def prepared(builders, monkeypatch):
     from pyspark.sql import types

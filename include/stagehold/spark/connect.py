@@ -255,15 +255,15 @@ def take_active_session_from(ask: AskSession) -> None:
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     if not isinstance(ConnectSession._active_session, _ActiveSession):
-        ConnectSession._active_session = _ActiveSession(ask)
+        ConnectSession._active_session = _ActiveSession(ask, ConnectSession._active_session)
         cast("Any", SparkSession.Builder).getOrCreate = _get_or_create(SparkSession.Builder.getOrCreate, ask)
 
 
 class _ActiveSession(threading.local):
-    """What pyspark reads and writes as the active session of a thread."""
+    """What pyspark reads and writes as the active session of a thread; in each it begins with what was there before."""
 
-    def __init__(self, ask: AskSession) -> None:
-        self._ask, self._own = ask, None
+    def __init__(self, ask: AskSession, before: threading.local) -> None:
+        self._ask, self._own = ask, getattr(before, "session", None)
 
     @property
     def session(self) -> SparkSession | None:
