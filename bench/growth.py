@@ -2,7 +2,7 @@
 
 Of each number: a first run from a cold start, a second run for another interval, a run that reuses everything, and a
 plan, all from `exec` of Python to its end and without a server before; then the bytes of the ledger, of its chronicle
-in the lake and of Delta's logs, and the peak memory of Spark's server and of the commands, the largest so far.
+in the lake and of Delta's logs, and the peak memory of Spark's server and of the commands.
 ``python bench/growth.py [--before TREE] [--counts 16 64 256 1024 4096] [--scale 0.2] [--pairs 1] [--wave 30s]``
 writes results/growth.json. With other code to compare with, each number is measured with both, in turns.
 """
@@ -14,13 +14,13 @@ import json
 import os
 import platform
 import re
-import resource
 import sqlite3
 import statistics
 import sys
 import tempfile
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -54,9 +54,10 @@ def main() -> None:
     measured: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        make_sample(folder / "sample", asked.scale)
-        for count in asked.counts:
-            cut(folder / "sample" / "raw", folder / f"raw-{count}", count)
+        with get_context("spawn").Pool(1) as pool:  # commands begin with as much memory as this process has
+            pool.apply(make_sample, (folder / "sample", asked.scale))
+            for count in asked.counts:
+                pool.apply(cut, (folder / "sample" / "raw", folder / f"raw-{count}", count))
         for pair in range(asked.pairs):
             for count in asked.counts:
                 for name in sorted(code, reverse=bool(pair % 2)):
@@ -102,7 +103,7 @@ def run(tree: Tree) -> dict[str, object]:
         "chronicle_bytes": sum(file.stat().st_size for file in lake.glob(f"{FOLDER}/**/*") if file.is_file()),
         "log_bytes": sum(file.stat().st_size for file in logs),
         "server_megabytes": peak,
-        "command_megabytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+        "command_megabytes": max(tree.peaks),
         "answers": answers,
     }
 

@@ -58,6 +58,7 @@ class Tree:
     folder: Path
     home: Path
     days: Iterator[int] = field(default_factory=count)
+    peaks: list[int] = field(default_factory=list)  # megabytes that each command took at most
 
     @property
     def environment(self) -> dict[str, str]:
@@ -87,9 +88,12 @@ class Tree:
 
     def run(self, interval: str, word: str = "run") -> tuple[int, float]:
         command = [sys.executable, "-m", "stagehold", word, PIPELINE, "--interval", interval, "--json"]
-        began = time.perf_counter()
-        ended = subprocess.run(command, env=self.environment, cwd=self.folder, capture_output=True, text=True)
-        return ended.returncode, time.perf_counter() - began
+        began, nothing = time.perf_counter(), subprocess.DEVNULL
+        process = subprocess.Popen(command, env=self.environment, cwd=self.folder, stdout=nothing, stderr=nothing)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds, process.returncode = time.perf_counter() - began, os.waitstatus_to_exitcode(status)
+        self.peaks.append(usage.ru_maxrss // 1024)
+        return process.returncode, seconds
 
     def interval(self) -> str:
         return f"{date(2026, 1, 1) + timedelta(days=next(self.days))}"
