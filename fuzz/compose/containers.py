@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from stagehold.local.airflow_client import AirflowClient
@@ -28,6 +29,8 @@ PORTS = ("AIRFLOW_PORT", "OBJECT_STORE_PORT", "OBJECT_STORE_CONSOLE_PORT")
 COMMANDS = {"docker compose": "docker", "podman-compose": "podman"}
 # Podman does not start a container again that died, if podman-compose has tied it to one that has ended.
 WITHOUT_TIES = {"podman": ("--no-deps",)}
+# podman-compose builds and starts all containers at the same time, and those of one image build it several times over.
+ONE_BY_ONE = {"COMPOSE_PARALLEL_LIMIT": "1"}
 ONCE = ("airflow-init", "object-store-bucket")
 STAYING = (
     "postgres",
@@ -62,7 +65,7 @@ def own_environment() -> dict[str, str]:
     """Free ports, and passwords that nobody knows, unless somebody sets others."""
     made = {name: str(free_port()) for name in PORTS} | {name: secrets.token_urlsafe(16) for name in KNOWN}
     made["AIRFLOW_FERNET_KEY"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-    return made | dict(os.environ)
+    return made | ONE_BY_ONE | dict(os.environ)
 
 
 @dataclass(frozen=True)
@@ -139,15 +142,18 @@ class Containers:
         command = [self.engine, *words]
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
 
-    def kill(self, service: str) -> None:
+    def kill(self, service: str) -> datetime:
         """As if its programs had crashed: nobody but the engine starts it again.
 
+        :returns: when they were dead.
         :raises SystemExit: the engine does not.
         """
         before = self.state(service)["StartedAt"]
         self.do("exec", "-T", service, "sh", "-c", KILL, may_fail=True)
+        dead = datetime.now(UTC)
         if not wait_until(lambda: self._runs_since(service, before), HEALTHY_SECONDS, 0.5):
             raise SystemExit(f"{service} was killed and not started again: {dict(self.state(service))}")
+        return dead
 
     def _runs_since(self, service: str, before: str) -> bool:
         now = self.state(service)

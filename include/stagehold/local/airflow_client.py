@@ -33,6 +33,7 @@ class DagRun:
     dag_id: str
     run_id: str
     state: str
+    ended_at: datetime | None = None  # as far as Airflow was asked
 
     @property
     def ended(self) -> bool:
@@ -199,4 +200,5 @@ def _text(moment: datetime) -> str:
 
 
 def _run(answer: Mapping[str, Any]) -> DagRun:
-    return DagRun(dag_id=answer["dag_id"], run_id=answer["dag_run_id"], state=answer["state"])
+    ended_at = datetime.fromisoformat(answer["end_date"]) if answer.get("end_date") else None
+    return DagRun(answer["dag_id"], answer["dag_run_id"], answer["state"], ended_at)

@@ -45,6 +45,7 @@ def test_the_containers_would_start_where_others_reach_them(monkeypatch: pytest.
     made = own_environment()
     require_own_secrets(made | {"BIND_ADDRESS": "0.0.0.0"})
     assert made["AIRFLOW_PORT"] == "18080"
+    assert made["COMPOSE_PARALLEL_LIMIT"] == "1"
     assert own_environment()["POSTGRES_PASSWORD"] != made["POSTGRES_PASSWORD"]
 
 
