@@ -14,6 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from random import uniform
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from stagehold.lake.store.location import OBJECT_STORE
@@ -249,11 +250,14 @@ class ObjectFiles:
 
     def _uploads(self, prefix: str) -> list[Any]:
         """MinIO takes the prefix for a whole key, and says what it knows of all; it gives up what is a day old."""
-        client = _s3(os.getpid())
-        pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=self._bucket, Prefix=prefix)
-        found = [upload for page in pages for upload in page.get("Uploads", ())]
-        every = found or client.list_multipart_uploads(Bucket=self._bucket).get("Uploads", ())
+        found = self._listed_uploads(prefix)
+        every = found or ([] if _is_amazons(_s3(os.getpid())) else self._listed_uploads(""))
         return [upload for upload in every if upload["Key"].startswith(prefix)]
+
+    def _listed_uploads(self, prefix: str) -> list[Any]:
+        paginator = _s3(os.getpid()).get_paginator("list_multipart_uploads")
+        pages = paginator.paginate(Bucket=self._bucket, Prefix=prefix)
+        return [upload for page in pages for upload in page.get("Uploads", ())]
 
     def remove(self, paths: Collection[str]) -> None:
         keys = [{"Key": self._root + path} for path in paths]
@@ -327,6 +331,12 @@ def _s3(process: int) -> Any:  # noqa: ARG001
     renewed = hasattr(session.get_credentials(), "refresh_needed")  # those that are the same for ever have none
     client.meta.events.register_first("needs-retry.s3", partial(_seconds_to_next_try, renewed=renewed))
     return client
+
+
+def _is_amazons(client: Any) -> bool:
+    """Whether the store is Amazon's own, which does as its documents say."""
+    host = urlsplit(client.meta.endpoint_url).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
 
 def _seconds_to_next_try(
