@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from fuzz.compose.containers import ONCE, STAYING, chosen_command, own_environment
-from fuzz.compose.inside import recorded_twice
+from fuzz.compose.inside import known, recorded_twice
 from tests.made_records import partition_record
 from tests.test_compose import COMPOSE
 
@@ -53,3 +55,8 @@ def test_a_partition_counts_as_computed_twice_if_two_records_say_that_it_can_be_
     kept_back = partition_record(1, state=PartitionState.BLOCKED)
     assert recorded_twice([partition_record(0), kept_back, partition_record(1)]) == []
     assert recorded_twice([partition_record(0), partition_record(1), partition_record(1)]) == ["joined 1"]
+
+
+def test_of_a_run_that_did_not_end_well_there_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAGEHOLD_HOME", str(tmp_path))
+    assert known("never") == {"same": False, "partitions": 0, "attempts": 0, "twice": []}
