@@ -127,11 +127,13 @@ def _scan(spark: SparkSession, schema: str, records: Sequence[PartitionRecord]) 
     paths = [f"{spark_uri(record.table)}/{file.path}" for record in records for file in record.files]
     if not paths:
         return spark.createDataFrame([], columns.add(PARTITION, IntegerType()))
-    return read_files(spark, columns, paths).withColumn(PARTITION, partition_of_file())
+    frames = _files_read(spark, columns, paths)
+    # before they are united: of rows of a union, Spark no longer knows the file
+    return united([frame.withColumn(PARTITION, partition_of_file()) for frame in frames])
 
 
-def read_files(spark: SparkSession, columns: StructType, paths: Sequence[str]) -> DataFrame:
-    """The rows of these files.
+def _files_read(spark: SparkSession, columns: StructType, paths: Sequence[str]) -> Sequence[DataFrame]:
+    """The rows of these files, at least one, in one frame or more.
 
     In a bucket Spark asks three times for each path that it is given, whenever it looks at the frame: so it is given
     the folder of an attempt's files, which it lists in one call, and reads those of them that are named.
@@ -143,7 +145,7 @@ def read_files(spark: SparkSession, columns: StructType, paths: Sequence[str]) -
     alone = [path for folder, inside in folders.items() if not folder or len(inside) < MANY for path in inside]
     frames = [spark.read.schema(columns).parquet(*alone)] if alone else []
     frames += [_listed(spark, columns, *each) for each in folders.items() if each[0] and len(each[1]) >= MANY]
-    return united(frames)
+    return frames
 
 
 def _listed(spark: SparkSession, columns: StructType, folder: str, paths: Sequence[str]) -> DataFrame:
