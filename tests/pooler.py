@@ -43,7 +43,9 @@ def own_pooler(server: str, connections: int = 2) -> Iterator[str]:
     if user:
         shutil.chown(folder, user)
     with (folder / "log").open("w") as log:
-        pooler = subprocess.Popen([PROGRAM, folder / "pgbouncer.ini"], stderr=log, user=user, cwd=folder)
+        pooler = subprocess.Popen(
+            [PROGRAM, folder / "pgbouncer.ini"], stderr=log, user=user, cwd=folder, start_new_session=True
+        )
     deadline = time.monotonic() + 30
     while not any(folder.glob(".s.PGSQL.*")) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -85,8 +85,10 @@ def _program(name: str, url: str, *words: str) -> None:
 
 
 @contextmanager
-def own_server() -> Iterator[PostgresServer]:
-    """A server of our own on a Unix socket, so that no port is taken; PostgreSQL refuses to run as root."""
+def own_server(connections: int = 100) -> Iterator[PostgresServer]:
+    """A server of our own on a Unix socket, so that no port is taken; PostgreSQL refuses to run as root. It ends when
+    it is told to, and not with a terminal's SIGINT, which those who are connected need a while for.
+    """
     user = "postgres" if os.geteuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="stagehold-postgres-"))
     if user:
@@ -101,7 +103,7 @@ def own_server() -> Iterator[PostgresServer]:
         f"--pgdata={folder}/data",
     ]
     subprocess.run(initdb, check=True, capture_output=True, user=user, cwd=folder)
-    server = PostgresServer(folder, user)
+    server = PostgresServer(folder, user, connections)
     server.start()
     try:
         yield server
@@ -116,6 +118,7 @@ class PostgresServer:
 
     folder: Path
     user: str | None
+    connections: int
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -129,6 +132,7 @@ class PostgresServer:
             "unix_socket_directories": str(self.folder),
             "fsync": "off",
             "shared_buffers": "16MB",
+            "max_connections": str(self.connections),
             "dynamic_shared_memory_type": "mmap",
         }
         command = [
@@ -138,7 +142,9 @@ class PostgresServer:
             *(f"--{name}={value}" for name, value in given.items()),
         ]
         with Path(self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen(command, stderr=log, user=self.user, cwd=self.folder)
+            self.process = subprocess.Popen(
+                command, stderr=log, user=self.user, cwd=self.folder, start_new_session=True
+            )
         try:
             _wait_for(self.process, self.url)
         except OperationalError as error:

@@ -13,6 +13,7 @@ from fuzz.doors.place import declare, pipeline_of
 from fuzz.doors.wishes import Door
 from tests.conftest import QUICK_JAVA, free_port
 from tests.e2e.driven_airflow import DrivenAirflow
+from tests.e2e.signalled import SIGNALLED
 from tests.e2e.stack import BRIEF, SAMPLE, Stack
 
 from stagehold.local.control import start_supervisor, stop_supervisor
@@ -178,16 +179,6 @@ suite: told
 expectations:
   - {type: expect_column_values_to_not_be_null, column: c_custkey, severity: critical}
   - {type: expect_table_row_count_to_be_between, max_value: 1, severity: warning}
-"""
-# One stage in two waves, so that many runs of it are soon over.
-SIGNALLED = """\
-pipeline: signalled
-wave: 100ms
-stages:
-  customer:
-    job: jobs.tpch:customer
-    source: {kind: parquet, path: "${lake}/raw/customer/*.parquet", splits: 8}
-    output: {type: blocking_persistent, table: marts.signalled}
 """
 # Its one stage is computed by a Spark application of its own.
 SUBMITTED = SIGNALLED.replace("pipeline: signalled\n", "pipeline: submitted\nlauncher: submit\n").replace(

@@ -33,13 +33,15 @@ POLL_SECONDS = 0.25
 @dataclass(frozen=True)
 class Stack:
     """Commands and looks at a running stack. Each test uses an interval of its own, so tests do not meet. Errors with
-    the text ``provoked`` are what a test wants.
+    the text ``provoked`` are what a test wants. ``root`` is the pid of the process that started all of it, unless the
+    supervisor of `stagehold up` did.
     """
 
     settings: Settings
     airflow: DrivenAirflow
     pipeline: str = BRIEF
     provoked: str = ""
+    root: int | None = None
 
     @property
     def partitions(self) -> int:
@@ -130,10 +132,14 @@ class Stack:
         return self._frozen()[0]
 
     def _frozen(self) -> list[int]:
+        root = self.root or self._supervisor()
+        pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
+        return [pid for pid in pids if _is_frozen_below(root, pid)]
+
+    def _supervisor(self) -> int:
         supervisor = living_supervisor(self.settings)
         assert supervisor is not None
-        pids = (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit())
-        return [pid for pid in pids if _is_frozen_below(supervisor.pid, pid)]
+        return supervisor.pid
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | dict(self.settings.environment)

@@ -9,39 +9,24 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import pytest
-from deltalake import DeltaTable
+from tests.e2e.signalled import STAGE, UNASKED, WAVE, assert_computed_once, ends, failures, in_second_wave
 from tests.e2e.stack import RUN_SECONDS, Stack, parent_of, thaw, until
 
-from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun
 from stagehold.local.local_services import airflow_health
-from stagehold.model.records import AttemptState, Cell, FailureClass
 from stagehold.model.states import ATTEMPT
 from stagehold.run.faults import FaultAction, Point, inject
 
 pytestmark = pytest.mark.e2e
 
-STAGE = "customer"
-WAVE = 4  # partitions, of which the stage has twice as many
 AGAIN_SECONDS = 20
 HEARTBEAT_SECONDS = 30  # a task's process asks Airflow every second or so whether it may go on
-UNASKED = [(AttemptState.FAILED, FailureClass.ENVIRONMENT, "terminated"), (AttemptState.FINISHED, None, None)]
 
 
 @pytest.fixture(scope="module")
 def signalled(stack: Stack) -> Stack:
     return replace(stack, pipeline="signalled")
-
-
-def in_second_wave(stack: Stack, interval: str) -> tuple[DagRun, int]:
-    """A run whose task has stopped when Spark was writing its second wave, and the pid of the task."""
-    inject(stack.settings.home_path, Point.MID_WRITE, STAGE, 2, FaultAction.FREEZE, interval)
-    run = stack.start(interval)
-    task = stack.await_frozen_task()
-    assert len(stack.records(interval)[STAGE]) == WAVE
-    return run, task
 
 
 def hanging(stack: Stack, interval: str) -> DagRun:
@@ -50,23 +35,6 @@ def hanging(stack: Stack, interval: str) -> DagRun:
     run = stack.start(interval)
     until(lambda: not fault.exists(), "the task hangs")
     return run
-
-
-def ends(stack: Stack, run: DagRun) -> list[tuple[AttemptState, FailureClass | None, str | None]]:
-    return [(attempt.state, attempt.failure_class, attempt.failure_rule) for attempt in stack.attempts_of(run, STAGE)]
-
-
-def assert_computed_once(stack: Stack, interval: str, epochs: list[int]) -> None:
-    """Nothing that was committed was computed again: each partition has one record, of the attempt with its epoch; and
-    what is published is as DuckDB has it.
-    """
-    with Ledger.open(stack.settings.ledger_url) as ledger:
-        history = ledger.partitions.history(Cell(stack.pipeline, STAGE, interval))
-    assert sorted((one.partition, one.epoch) for one in history) == list(enumerate(epochs))
-    lake = stack.settings.lake_uri
-    published = DeltaTable(f"{lake}/marts/signalled").to_pyarrow_table(filters=[("_interval", "=", interval)])
-    right = duckdb.sql(f"select c_custkey from '{lake}/raw/customer/*.parquet' where c_mktsegment = 'BUILDING'")
-    assert sorted(published["c_custkey"].to_pylist()) == sorted(key for (key,) in right.fetchall())
 
 
 def tell_to_end(pid: int) -> None:
@@ -79,10 +47,6 @@ def tell_to_end(pid: int) -> None:
         with suppress(AssertionError):
             until(lambda: not Path(f"/proc/{pid}").exists(), "it has ended", AGAIN_SECONDS)
             return
-
-
-def failures(stack: Stack, run: DagRun) -> list[str | None]:
-    return [attempt.failure for attempt in stack.attempts_of(run, STAGE)]
 
 
 def ended(stack: Stack, run: DagRun) -> bool:
