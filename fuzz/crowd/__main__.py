@@ -13,14 +13,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 
 from fuzz.compose.inside import recorded_twice
-from fuzz.crowd.amounts import PARTITIONS, interval_of, lay_amounts, pipelines, published, right
+from fuzz.crowd.amounts import PARTITIONS, STAGES, interval_of, lay_amounts, pipelines, published, right
 from fuzz.crowd.connections import Connections, counted
 from tests.e2e.deployed import CELERY, LOCAL, Deployed, Kind, Shape, deployed
 from tests.e2e.driven_airflow import DrivenAirflow
@@ -28,13 +28,15 @@ from tests.e2e.driven_airflow import DrivenAirflow
 from stagehold.errors import AirflowRefused, AirflowSilent
 from stagehold.ledger.ledger import Ledger
 from stagehold.local.airflow_client import DagRun, path_of_dag
+from stagehold.model.records import AttemptState
 
 PATIENCE_SECONDS = 150  # with an Airflow that has much to do
 LOOK_SECONDS, TELL_SECONDS = 2, 20
-# Who is killed when so many of the runs have ended.
-VICTIMS: Mapping[str, Sequence[tuple[Fraction, Kind]]] = {
-    LOCAL: ((Fraction(1, 8), Kind.SCHEDULER),),
-    CELERY: ((Fraction(1, 8), Kind.SCHEDULER), (Fraction(1, 2), Kind.WORKER)),
+# Who is killed when so much of all work is done.
+Victims = Sequence[tuple[Fraction, Kind]]
+VICTIMS: Mapping[str, Victims] = {
+    LOCAL: ((Fraction(1, 4), Kind.SCHEDULER),),
+    CELERY: ((Fraction(1, 4), Kind.SCHEDULER), (Fraction(1, 2), Kind.WORKER)),
 }
 
 
@@ -52,6 +54,7 @@ class Crowd:
 
     airflow: Deployed
     client: DrivenAirflow
+    ledger: Ledger
     connections: Connections
     began: float = field(default_factory=time.monotonic)
     told: float = 0
@@ -63,19 +66,23 @@ class Crowd:
         self.tell(f"{count} runs of {len(names)} pipelines have begun")
         return begun
 
-    def watch(self, begun: Sequence[Begun], victims: Sequence[tuple[Fraction, Kind]], seconds: float) -> list[DagRun]:
+    def watch(self, begun: Sequence[Begun], victims: Victims, seconds: float) -> list[DagRun]:
         """The runs when all have ended, or the time is over; victims are killed on the way."""
         left, runs = list(victims), [one.run for one in begun]
         while not all(run.ended for run in runs) and time.monotonic() - self.began < seconds:
             time.sleep(LOOK_SECONDS)
-            runs = self._now(runs)
-            ended = sum(run.ended for run in runs)
-            while left and ended >= left[0][0] * len(runs):
+            runs, done = self._now(runs), self._finished(runs)
+            while left and done >= left[0][0] * len(STAGES) * len(runs):
                 self._replace(left.pop(0)[1])
             if time.monotonic() - self.told > TELL_SECONDS:
-                self.tell(f"{ended} of {len(runs)} have ended, {self.connections.open} connections")
-        self.tell(f"{sum(run.ended for run in runs)} of {len(runs)} have ended")
+                self.tell(f"{_of(runs)}; {done} stages are computed, {self.connections.open} connections")
+        self.tell(_of(runs))
         return runs
+
+    def _finished(self, runs: Sequence[DagRun]) -> int:
+        """Attempts, each of which computes a stage of a run."""
+        attempts = (self.ledger.attempts.of_run(f"{run.dag_id}/{run.run_id}") for run in runs)
+        return sum(one.state is AttemptState.FINISHED for found in attempts for one in found)
 
     def _now(self, runs: Sequence[DagRun]) -> list[DagRun]:
         """As they were, as long as nobody answers."""
@@ -97,34 +104,44 @@ class Crowd:
         print(f"{self.told - self.began:6.0f} s: {what}", flush=True)
 
 
+def _of(runs: Sequence[DagRun]) -> str:
+    return f"{sum(run.ended for run in runs)} of {len(runs)} runs have ended"
+
+
 @dataclass
 class Verdict:
     """Counts over all runs."""
 
     runs: int = 0
     wrong: int = 0
+    tasks: int = 0
+    tries: int = 0
     partitions: int = 0
     attempts: int = 0
     twice: int = 0
 
-    def judge(self, ledger: Ledger, lake: Path, one: Begun, run: DagRun) -> None:
+    def add(self, other: Verdict) -> None:
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+    def judge(self, crowd: Crowd, one: Begun, run: DagRun) -> None:
         """One run more; what is wrong with it is told."""
+        ledger, lake = crowd.ledger, Path(crowd.airflow.settings.lake_uri)
+        tries = [task.number for task in crowd.client.tasks(run.dag_id, run.run_id).values()]
         records = ledger.partitions.of_interval(run.dag_id, one.interval)
         attempts = ledger.attempts.of_run(f"{run.dag_id}/{run.run_id}")
         twice = recorded_twice(records)
         done = {(record.cell.stage, record.partition) for record in records if record.state.readable}
         whole = run.state == "success" and len(done) == PARTITIONS
         same = whole and published(lake, run.dag_id, one.interval) == right(lake, run.dag_id, one.interval)
-        self.runs, self.wrong = self.runs + 1, self.wrong + (not same or bool(twice))
-        self.partitions, self.twice = self.partitions + len(done), self.twice + len(twice)
-        self.attempts += len(attempts)
+        self.add(Verdict(1, not same or bool(twice), len(tries), sum(tries), len(done), len(attempts), len(twice)))
         if not same or twice:
             failures = [f"{attempt.named}: {attempt.failure}" for attempt in attempts if attempt.failure]
             print(f"WRONG {run}: {len(done)} partitions, computed twice: {twice}, {failures}", flush=True)
 
     def __str__(self) -> str:
         computed = f"{self.partitions} partitions by {self.attempts} attempts, {self.twice} computed twice"
-        return f"{self.runs} runs, {self.wrong} wrong; {computed}"
+        return f"{self.runs} runs, {self.wrong} wrong; {self.tasks} tasks in {self.tries} tries; {computed}"
 
 
 def main() -> int:
@@ -143,13 +160,13 @@ def main() -> int:
 def _crowd(folder: Path, shape: Shape, given: argparse.Namespace) -> int:
     with deployed(folder, shape) as (airflow, client), counted(airflow.addresses.server) as connections:
         client._http.timeout = PATIENCE_SECONDS
-        crowd = Crowd(airflow, client, connections)
-        begun = crowd.begin([*shape.pipelines], given.runs)
-        runs = crowd.watch(begun, VICTIMS[shape.executor], 60 * given.minutes)
-        seconds, verdict = time.monotonic() - crowd.began, Verdict()
         with Ledger.open(airflow.addresses.of("ledger", direct=True)) as ledger:
+            crowd = Crowd(airflow, client, ledger, connections)
+            begun = crowd.begin([*shape.pipelines], given.runs)
+            runs = crowd.watch(begun, VICTIMS[shape.executor], 60 * given.minutes)
+            seconds, verdict = time.monotonic() - crowd.began, Verdict()
             for one, run in zip(begun, runs, strict=True):
-                verdict.judge(ledger, Path(airflow.settings.lake_uri), one, run)
+                verdict.judge(crowd, one, run)
         airflow.end()
         time.sleep(LOOK_SECONDS)
         left = f"{connections.open} when Airflow had ended, {connections.in_transaction} of them in a transaction"

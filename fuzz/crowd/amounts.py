@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from stagehold import StageContext, stage
 
 FILES, ROWS, KEYS = 8, 500, 7
+STAGES = ("amounts", "totals")
 PARTITIONS = FILES + 2  # of a run
 PIPELINE = """\
 pipeline: {name}

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
 
 from sqlalchemy import create_engine, make_url, text
@@ -33,7 +33,7 @@ from stagehold.spark.server.server import port_answers, spark_server, stop_serve
 
 CELERY, LOCAL = "CeleryExecutor", "LocalExecutor"
 REDIS = shutil.which("redis-server")
-HAS_CELERY = bool(REDIS) and find_spec("celery") is not None and find_spec("airflow.providers.celery") is not None
+HAS_CELERY = bool(REDIS) and any(distributions(name="apache-airflow-providers-celery"))
 DATABASES = ("airflow", "ledger")
 CONNECTIONS, POOLED = 300, 20  # of the server, and of a pooler to each database
 START_SECONDS, STOP_SECONDS = 240, 30
