@@ -12,6 +12,7 @@ TIMES ?= 20
 TIME ?= 600
 TURN ?= commit
 COMPOSE ?=
+EXECUTOR ?= LocalExecutor
 
 BIN := $(VENV)/bin
 PAGES := include/stagehold/web
@@ -31,7 +32,7 @@ endef
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile simulate doors compose-test lock sbom FORCE
+.PHONY: help setup demo test test-all test-fast test-spark test-airflow test-e2e test-lowest test-generated lint docs up down status clean bench chaos words fuzz hostile simulate doors crowd compose-test lock sbom FORCE
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list these targets
@@ -115,6 +116,9 @@ simulate: setup ## play histories of the protocol for TIME seconds, and all inte
 
 doors: setup ## put each wish through each door of a live Airflow, and compare what is computed (CELLS="--doors tab")
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.doors $(CELLS)
+
+crowd: setup ## run 8 pipelines 40 times at once by two schedulers and pgbouncer, kill one, compare with DuckDB (EXECUTOR=LocalExecutor|CeleryExecutor)
+	@PYTHONPATH=include:. $(BIN)/python -m fuzz.crowd --executor $(EXECUTOR)
 
 compose-test: setup ## bring up docker-compose.yaml, kill a container of each kind during runs, compare with DuckDB (COMPOSE=podman-compose)
 	@PYTHONPATH=include:. $(BIN)/python -m fuzz.compose --compose "$(COMPOSE)" --seed $(SEED)

@@ -137,6 +137,10 @@ def test_airflow_is_told_what_it_is_told_everywhere() -> None:
         for option, value in options.items():
             if option != "auth_manager":
                 assert told[f"AIRFLOW__{section.upper()}__{option.upper()}"] == value, option
+    of_api_server = COMPOSE.services["airflow-api-server"].environment
+    assert VALUES["apiServer"]["env"] == [
+        {"name": name, "value": value} for name, value in of_api_server.items() if name.endswith("MAX_OVERFLOW")
+    ]
     assert f"apache-airflow=={VALUES['airflowVersion']} " in (PROJECT / "requirements.in").read_text()
 
 

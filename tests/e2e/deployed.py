@@ -249,7 +249,7 @@ def _environment(settings: Settings, shape: Shape, addresses: Addresses) -> Mapp
         "AIRFLOW__CORE__EXECUTOR": shape.executor,
         "AIRFLOW__CORE__PARALLELISM": str(shape.slots if shape.executor == LOCAL else 2 * shape.slots * shape.workers),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": addresses.of("airflow"),
-        # A request for each of its 40 threads: one that waits for a connection would keep all others waiting.
+        # As in docker-compose.yaml, where it says why.
         "AIRFLOW__DATABASE__SQL_ALCHEMY_MAX_OVERFLOW": "40",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(shape.silent_seconds),
         **(_by_a_pooler(settings, addresses) if shape.pooled else {}),
