@@ -11,6 +11,7 @@ import argparse
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -31,9 +32,10 @@ from stagehold.local.airflow_client import DagRun, path_of_dag
 from stagehold.model.records import AttemptState
 
 PATIENCE_SECONDS = 150  # with an Airflow that has much to do
-LOOK_SECONDS, TELL_SECONDS = 2, 20
-# Who is killed when so much of all work is done.
+LOOK_SECONDS, TELL_SECONDS = 1, 20
+# Who is killed when so much of all work is done, as soon as each of its kind is at work; at the latest so much later.
 Victims = Sequence[tuple[Fraction, Kind]]
+LATER = Fraction(1, 4)
 VICTIMS: Mapping[str, Victims] = {
     LOCAL: ((Fraction(1, 4), Kind.SCHEDULER),),
     CELERY: ((Fraction(1, 4), Kind.SCHEDULER), (Fraction(1, 2), Kind.WORKER)),
@@ -56,6 +58,7 @@ class Crowd:
     client: DrivenAirflow
     ledger: Ledger
     connections: Connections
+    slots: int
     began: float = field(default_factory=time.monotonic)
     told: float = 0
 
@@ -71,18 +74,24 @@ class Crowd:
         left, runs = list(victims), [one.run for one in begun]
         while not all(run.ended for run in runs) and time.monotonic() - self.began < seconds:
             time.sleep(LOOK_SECONDS)
-            runs, done = self._now(runs), self._finished(runs)
-            while left and done >= left[0][0] * len(STAGES) * len(runs):
+            runs, states = self._now(runs), self._states(runs)
+            if left and self._is_due(left[0][0], states, len(STAGES) * len(runs)):
                 self._replace(left.pop(0)[1])
             if time.monotonic() - self.told > TELL_SECONDS:
-                self.tell(f"{_of(runs)}; {done} stages are computed, {self.connections.open} connections")
+                self.tell(f"{_of(runs)}; {_computed(states)}, {self.connections.open} connections")
         self.tell(_of(runs))
         return runs
 
-    def _finished(self, runs: Sequence[DagRun]) -> int:
-        """Attempts, each of which computes a stage of a run."""
-        attempts = (self.ledger.attempts.of_run(f"{run.dag_id}/{run.run_id}") for run in runs)
-        return sum(one.state is AttemptState.FINISHED for found in attempts for one in found)
+    def _states(self, runs: Sequence[DagRun]) -> Counter[bool]:
+        """How many attempts have finished, and how many are under way; each computes a stage of a run."""
+        attempts = (one for run in runs for one in self.ledger.attempts.of_run(f"{run.dag_id}/{run.run_id}"))
+        ended = (one.state is AttemptState.FINISHED for one in attempts if not one.failure)
+        return Counter(ended)
+
+    def _is_due(self, share: Fraction, states: Counter[bool], stages: int) -> bool:
+        """More than one alone can have under way are under way, so both are at work."""
+        done = Fraction(states[True], stages)
+        return done >= share + LATER or (done >= share and states[False] > self.slots)
 
     def _now(self, runs: Sequence[DagRun]) -> list[DagRun]:
         """As they were, as long as nobody answers."""
@@ -102,6 +111,10 @@ class Crowd:
     def tell(self, what: str) -> None:
         self.told = time.monotonic()
         print(f"{self.told - self.began:6.0f} s: {what}", flush=True)
+
+
+def _computed(states: Counter[bool]) -> str:
+    return f"{states[True]} stages are computed, {states[False]} under way"
 
 
 def _of(runs: Sequence[DagRun]) -> str:
@@ -161,7 +174,7 @@ def _crowd(folder: Path, shape: Shape, given: argparse.Namespace) -> int:
     with deployed(folder, shape) as (airflow, client), counted(airflow.addresses.server) as connections:
         client._http.timeout = PATIENCE_SECONDS
         with Ledger.open(airflow.addresses.of("ledger", direct=True)) as ledger:
-            crowd = Crowd(airflow, client, ledger, connections)
+            crowd = Crowd(airflow, client, ledger, connections, shape.slots)
             begun = crowd.begin([*shape.pipelines], given.runs)
             runs = crowd.watch(begun, VICTIMS[shape.executor], 60 * given.minutes)
             seconds, verdict = time.monotonic() - crowd.began, Verdict()

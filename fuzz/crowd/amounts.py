@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from stagehold import StageContext, stage
 
-FILES, ROWS, KEYS = 8, 500, 7
+FILES, ROWS, KEYS = 24, 500, 7  # each wave has four files
 STAGES = ("amounts", "totals")
-PARTITIONS = FILES + 2  # of a run
+PARTITIONS = FILES + 8  # of a run
 PIPELINE = """\
 pipeline: {name}
 release: keep
@@ -25,11 +25,11 @@ params: {{times: {times}}}
 stages:
   amounts:
     job: fuzz.crowd.amounts:amounts
-    source: {{kind: parquet, path: "${{lake}}/raw/crowd/*.parquet", splits: 8}}
+    source: {{kind: parquet, path: "${{lake}}/raw/crowd/*.parquet", splits: 24}}
   totals:
     job: fuzz.crowd.amounts:totals
     key: k
-    partitions: 2
+    partitions: 8
     inputs: {{amounts: {{exchange: keyed, key: k}}}}
     output: {{type: blocking_persistent, table: marts.{name}}}
 """
