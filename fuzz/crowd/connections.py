@@ -29,6 +29,11 @@ class Connections:
         self.open, self.in_transaction = connection.execute(ASKED).one()
         self.most = max(self.most, self.open)
 
+    def __str__(self) -> str:
+        return (
+            f"{self.most} connections at most, {self.open} at the end, {self.in_transaction} of them in a transaction"
+        )
+
 
 @contextmanager
 def counted(server: str) -> Iterator[Connections]:

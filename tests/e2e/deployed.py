@@ -270,7 +270,7 @@ def _by_a_pooler(settings: Settings, addresses: Addresses) -> Mapping[str, str]:
 
 
 def _prepare(settings: Settings, environment: Mapping[str, str], addresses: Addresses) -> None:
-    """Both schemas, by the server itself: a migration holds locks for longer than a transaction."""
+    """Both schemas, by the server itself: Airflow's migration holds a lock for longer than a transaction."""
     Ledger.open(addresses.of("ledger", direct=True)).close()
     log = settings.home_path / "logs" / "migrate.log"
     direct = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": addresses.of("airflow", direct=True)}
