@@ -146,7 +146,7 @@ def _subject(bench: Workbench, seed: int, number: int) -> Subject:
     if number % 2:
         return Toy(bench)
     random = Random(f"{seed}/{number}/subject")
-    return MadeUp.add(bench, generate_runnable(seed, number), random.choice((2, 5, 8)))
+    return MadeUp.add(bench, generate_runnable(seed, number), random.choice((2, 5, 12)))
 
 
 def _line(outcome: Outcome) -> str:
