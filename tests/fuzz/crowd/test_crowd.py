@@ -9,6 +9,7 @@ from fuzz.crowd.amounts import FILES, KEYS, PARTITIONS, ROWS, STAGES, interval_o
 from fuzz.crowd.connections import Connections
 from sqlalchemy import create_engine, text
 from tests.e2e.deployed import CELERY, Kind, Shape
+from tests.e2e.stack import until
 from tests.postgres import BACK_ENDS, own_server
 
 from stagehold.settings import Settings
@@ -46,12 +47,15 @@ def test_a_shape_has_so_many_processes_of_each_kind(executor: str, workers: int)
 def test_connections_are_counted_and_those_in_a_transaction_apart() -> None:
     with own_server() as server:
         engine, found = create_engine(server.url), Connections()
-        with engine.connect() as counting, engine.connect(), engine.connect() as busy:
-            busy.execute(text("SELECT 1"))
+
+        def counted() -> tuple[int, int]:
             found.count(counting)
-            assert (found.open, found.in_transaction) == (2, 1)
-        engine.dispose()
-        with engine.connect() as counting:
-            found.count(counting)
-        engine.dispose()
-    assert (found.open, found.in_transaction, found.most) == (0, 0, 2)
+            return found.open, found.in_transaction
+
+        with create_engine(server.url, isolation_level="AUTOCOMMIT").connect() as counting:
+            with engine.connect(), engine.connect() as busy:
+                busy.execute(text("SELECT 1"))
+                assert counted() == (2, 1)
+            engine.dispose()
+            until(lambda: counted() == (0, 0), "the server has noticed that they are gone", 30)
+        assert found.most == 2
