@@ -32,7 +32,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "include"), str(HERE.parent)]
 
-from sqlalchemy import create_engine, text  # noqa: E402
+from fuzz.crowd.connections import EVERY_SECONDS, Connections, counted  # noqa: E402
 from tests.ledger.samples import event, record, run  # noqa: E402
 from tests.pooler import own_pooler  # noqa: E402
 from tests.postgres import own_server  # noqa: E402
@@ -45,7 +45,6 @@ RESULTS = HERE / "results" / "ledger.json"
 BEHIND = ("sqlite", "postgresql", "pgbouncer")
 PARTITIONS = range(8)
 LEASE_SECONDS = 30.0
-CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 
 
 @dataclass
@@ -102,41 +101,33 @@ def attempt(url: str, load: Load, number: int) -> Waited:
 
 
 @contextmanager
-def address(behind: str) -> Iterator[tuple[str, Callable[[], int]]]:
-    """Of an empty ledger, and a look at how many are connected to its server now."""
+def address(behind: str) -> Iterator[tuple[str, Connections]]:
+    """Of an empty ledger, and how many are connected to its server; nobody is to SQLite's file."""
     with ExitStack() as stack:
         if behind == "sqlite":
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            yield f"sqlite:///{folder}/ledger.db", lambda: 0
+            yield f"sqlite:///{folder}/ledger.db", Connections()
             return
         server = stack.enter_context(own_server()).url
-        looker = create_engine(server)
-        stack.callback(looker.dispose)
-
-        def connected() -> int:
-            with looker.connect() as connection:
-                return int(connection.execute(text(CONNECTIONS)).scalar_one())
-
-        yield (stack.enter_context(own_pooler(server)) if behind == "pgbouncer" else server), connected
+        url = stack.enter_context(own_pooler(server)) if behind == "pgbouncer" else server
+        yield url, stack.enter_context(counted(server))
 
 
 def measure(behind: str, load: Load) -> dict[str, Any]:
-    with address(behind) as (url, connected):
+    together = Waited()
+    with address(behind) as (url, connections):
         Ledger.open(url).close()  # makes its tables
-        together, most = Waited(), 0
         with multiprocessing.get_context("fork").Pool(load.attempts) as pool:
-            under_way = pool.map_async(partial(attempt, url, load), range(load.attempts), chunksize=1)
-            while not under_way.ready():
-                most = max(most, connected())
-                under_way.wait(1)
-            for waited in under_way.get():
+            for waited in pool.map(partial(attempt, url, load), range(load.attempts), chunksize=1):
                 together.add(waited)
-        return {
-            "behind": behind,
-            "calls": {name: summary(seconds) for name, seconds in together.seconds.items()},
-            "failed": dict(together.failed),
-            "connections": {"most": most, "left": connected()},
-        }
+        time.sleep(2 * EVERY_SECONDS)  # so that those who are left are counted
+        found = {"most": connections.most, "left": connections.open}
+    return {
+        "behind": behind,
+        "calls": {name: summary(seconds) for name, seconds in together.seconds.items()},
+        "failed": dict(together.failed),
+        "connections": found,
+    }
 
 
 def summary(seconds: list[float]) -> dict[str, float]:
