@@ -91,3 +91,41 @@ def test_a_frozen_process_keeps_nobody_from_the_ledger(tmp_path):
     finally:
         child.kill()
         child.wait()
+
+
+PASSER = """
+import mmap, os, sys, threading
+from pathlib import Path
+from stagehold.run.faults import Faults, Point
+
+def work():
+    Faults(Path(sys.argv[1]), "day").reach(Point.AFTER_PUBLISH, "orders", 1)
+    passed[0] = 1
+
+passed = mmap.mmap(os.open(f"{sys.argv[1]}/passed", os.O_RDWR), 1)
+other = threading.Thread(target=work)
+other.start()
+other.join()
+"""
+
+
+def test_a_thread_that_freezes_its_process_takes_no_further_step(tmp_path):
+    (tmp_path / "passed").write_bytes(b"\0")
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        assert [_steps_of_a_frozen_one(tmp_path) for _ in range(8)] == [b"\0"] * 8
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def _steps_of_a_frozen_one(home):
+    inject(home, Point.AFTER_PUBLISH, "orders", 1, FaultAction.FREEZE)
+    child = subprocess.Popen([sys.executable, "-c", PASSER, str(home)])
+    try:
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+        return (home / "passed").read_bytes()
+    finally:
+        child.kill()
+        child.wait()

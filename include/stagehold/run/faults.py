@@ -173,10 +173,13 @@ def _act(action: FaultAction, point: AnyPoint, stage: str, wave: int) -> None:
 
 
 def _freeze() -> None:
-    """Stop all threads, and none that has the ledger's lock: from SQLite nobody could take that."""
+    """Stop all threads, and none that has the ledger's lock: from SQLite nobody could take that.
+
+    Linux hands a signal for the process to its main thread, and until that gets a core the caller would go on.
+    """
     while other_thread_writes():
         time.sleep(0.001)
-    os.kill(os.getpid(), signal.SIGSTOP)
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def _path(home: Path, point: AnyPoint, stage: str, wave: int, interval: str | None) -> Path:
