@@ -36,8 +36,8 @@ def assert_goes_on(stack: Stack, run: DagRun, interval: str, reused: int) -> Non
     stack.assert_answer_is_right(interval)
 
 
-def test_a_suspended_run_ends_behind_its_wave_and_goes_on_from_there(stack: Stack):
-    stack.inject(Point.AFTER_RECORD, STAGE, 2, FaultAction.FREEZE)
+def test_a_suspended_run_ends_behind_the_waves_under_way_and_goes_on_from_there(stack: Stack):
+    stack.inject(Point.BEFORE_WRITE, STAGE, 3, FaultAction.FREEZE)
     run = stack.start("suspended")
     task = stack.await_frozen_task()
     assert stopped(stack, "suspend", run, "--no-wait")["state"] == "suspended"
@@ -49,8 +49,8 @@ def test_a_suspended_run_ends_behind_its_wave_and_goes_on_from_there(stack: Stac
     assert "stopped behind a wave" in [event.text for event in stack.events(run) if event.kind == "suspended"]
     assert stack.airflow.tasks(run.dag_id, run.run_id)[STAGE].number == 1
     assert state_of(stack, run) is RunState.SUSPENDED
-    assert len(stack.records("suspended")[STAGE]) == 2 * WAVE
-    assert_goes_on(stack, run, "suspended", reused=stack.partitions - 1 - 16 + 2 * WAVE)
+    assert len(stack.records("suspended")[STAGE]) == 3 * WAVE
+    assert_goes_on(stack, run, "suspended", reused=stack.partitions - 1 - 16 + 3 * WAVE)
 
 
 def test_a_cancelled_run_ends_at_once_and_goes_on_from_there(stack: Stack):

@@ -39,6 +39,17 @@ def test_a_lease_outlives_its_seconds_while_the_heart_beats_and_not_longer(ledge
     assert ledger.leases.acquire(NAME, "you", 1).epoch == 2
 
 
+def test_a_lease_gives_no_right_behind_what_it_was_held_for_and_is_not_revived(ledger):
+    lease = ledger.leases.acquire(NAME, "me", 0.3)
+    with Heartbeat(ledger.leases, lease, 0.3) as heartbeat:
+        heartbeat.check()
+    ledger.leases.release(lease)
+    time.sleep(0.35)
+    with pytest.raises(LeaseLost, match="what it was held for has ended"):
+        heartbeat.check()
+    assert not ledger.leases.alive(NAME)
+
+
 def test_a_seized_lease_is_noticed(ledger):
     with Heartbeat(ledger.leases, ledger.leases.acquire(NAME, "me", 0.3), 0.3) as heartbeat:
         ledger.leases.take(NAME, None, "you", 60, lambda _: True)

@@ -286,15 +286,19 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name=f"heartbeat of {lease.name}", daemon=True)
 
     def check(self) -> None:
-        """Raise Fenced if somebody has taken the lease, LeaseLost if it ended in an outage of the ledger.
+        """Raise Fenced if somebody has taken the lease, LeaseLost if it ended in an outage of the ledger, or if what it
+        was held for has ended.
 
         A process that slept beyond the end of its lease asks the ledger here, so it learns of its successor before it
         acts.
         """
-        if not self.lost.is_set() and time.monotonic() >= self._ends:
+        ended = self._stopping.is_set()  # to renew it then would revive what is released
+        if not ended and not self.lost.is_set() and time.monotonic() >= self._ends:
             self._beat()
         if self._reason is not None:
             raise self._reason
+        if ended:
+            raise LeaseLost(self.lease.name, self.lease.epoch, "what it was held for has ended.")
 
     def __enter__(self) -> Heartbeat:
         self._listener(self._change(Leadership.GRANTED))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from tests.run.protocol.world import INTERVAL, RUN, World
 
 from stagehold.errors import RunSuspended
+from stagehold.model.records import AttemptState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.delivery.wave import WavePlace, place_of
+from stagehold.run.equipment.workplace import WaveThreads
 from stagehold.run.faults import AnyPoint, Faults, InjectedFault, Point
 from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
@@ -61,8 +62,7 @@ def attempt(world: World, told: Told) -> None:
     pipeline = world.pipelines[1]
     (region,) = (region for region in stage_regions(pipeline) if region.name == "drafts")
     task = RegionTask(RunRequest(pipeline, RUN, INTERVAL, {}), region, "cli/r/drafts", "cli")
-    thread = partial(ThreadPoolExecutor, 1)
-    work_on(task, replace(world.workplace, faults=told, beside=thread))
+    work_on(task, replace(world.workplace, faults=told, beside=WaveThreads))
 
 
 def consumable(world: World) -> list[int]:
@@ -125,3 +125,35 @@ def test_what_is_computed_when_the_run_is_suspended_is_published_and_nothing_els
         attempt(world, told)
     assert consumable(world) == [*range(6)]
     assert told.waves_at(Point.BEFORE_WRITE) == [1, 2, 3]
+
+
+def test_who_is_interrupted_ends_at_once_and_what_is_being_finished_then_is_published_no_more(world):
+    def interrupt() -> None:
+        raise KeyboardInterrupt("by ann")
+
+    told, threads = Told(world, held=(Point.BEFORE_PUBLISH, 2)), set(threading.enumerate())
+    told.happen[Point.AFTER_WRITE, 3] = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        attempt(world, told)
+    (ended,) = world.ledger.attempts.of_run(RUN)
+    assert (ended.state, ended.failure) == (AttemptState.CANCELED, "cancelled by ann")
+    assert consumable(world) == [0, 1]
+    (left,) = set(threading.enumerate()) - threads
+    assert left.daemon, "or the process could not end"
+    told.reached.set()
+    left.join(WAIT_SECONDS)
+    assert consumable(world) == [0, 1]
+    attempt(world, Told(world))
+    assert consumable(world) == [*range(8)]
+    world.check()
+
+
+def test_who_is_interrupted_while_a_wave_is_waited_for_ends_at_once(world):
+    told = Told(world, held=(Point.BEFORE_PUBLISH, 1))
+    main = threading.main_thread().ident
+    threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        attempt(world, told)
+    told.reached.set()
+    (ended,) = world.ledger.attempts.of_run(RUN)
+    assert ended.state is AttemptState.CANCELED
