@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from fuzz.simulator.paper_work import PaperWork
 from tests.run.protocol.stepper import Stepper, pause
@@ -36,10 +35,16 @@ if TYPE_CHECKING:
     from fuzz.simulator.simulation import Simulation
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 TURNS = 3  # of a coordinator: it begins a checkpoint, hears of it, completes it
 RUN, INTERVAL = "r", "2026-11-20"
+
+
+class PaperHeart(Heartbeat):
+    """Beats when it is asked, and not by itself."""
+
+    def end(self) -> None:
+        self._stopping.set()
 
 
 class PaperAttempt(RegionAttempt):
@@ -63,12 +68,13 @@ def attempt(world: Simulation, pipeline: Pipeline, share: Share | None, number: 
         ledger.runs.create(journal.run_of(request, "cli"))
         ledger.attempts.create(waiting, AttemptEvent.SCHEDULE)
     lease = take_lease(task, place)
+    heartbeat = PaperHeart(ledger.leases, lease, 3600 if sleeps else 0)
     try:
         record_lost_attempts(task, waiting, lease, place)
-        heartbeat = Heartbeat(ledger.leases, lease, 3600 if sleeps else 0)
         begun = RegionAttempt.begin(task, waiting, heartbeat, place, _heal)
         PaperAttempt(PaperWork(begun.work, world), begun.previous, begun.news).run()
     finally:
+        heartbeat.end()
         ledger.leases.release(lease)
 
 
@@ -131,6 +137,11 @@ class Actor:
             if actor is not None and actor.alive:
                 actor.stepper.kill()
 
+    def interrupt(self) -> None:
+        """Interrupt the process where it stands: it ends on a way of its own, and what goes on beside it goes on."""
+        self.waits_for = None
+        self.stepper.interrupt()
+
     @property
     def ended_as(self) -> str:
         error = self.stepper.error
@@ -143,25 +154,14 @@ class Actor:
         return error if isinstance(error, Exception) and not isinstance(error, StageholdError | OSError) else None
 
 
-class Beside(Executor):
-    """Where an attempt finishes its waves: another actor, which others can come before in each of its steps."""
-
-    def __init__(self, world: Simulation) -> None:
-        self._world, self._process = world, world.at_work
-        self._number = next(number for number, actor in world.actors.items() if actor is self._process)
-
-    def submit(self, work: Callable[P, T], /, *args: P.args, **more: P.kwargs) -> Future[T]:
-        return Begun(self._process, self._begun(partial(work, *args, **more)))
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        if self._process.other is not None:
-            _await(self._process, self._process.other)
-
-    def _begun(self, work: Callable[[], object]) -> Actor:
-        actor = Actor(f"{self._process.name} beside", work)
-        actor.other, self._process.other = self._process, actor
-        self._world.actors[-self._number] = actor
-        return actor
+def beside(world: Simulation, work: Callable[[], T], /) -> Future[T]:
+    """Has another actor do what the one at work has done beside it: others can come before each of its steps."""
+    process = world.at_work
+    number = next(number for number, actor in world.actors.items() if actor is process)
+    actor = Actor(f"{process.name} beside", work)
+    actor.other, process.other = process, actor
+    world.actors[-number] = actor
+    return Begun(process, actor)
 
 
 class Begun(Future[T]):

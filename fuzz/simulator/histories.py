@@ -99,7 +99,7 @@ def _made_up(random: Random, world: Simulation) -> Iterator[Move]:
             for _ in range(random.choice((1, 2, 5, 10, 20))):
                 yield Move("step", number, random.choice([*Fault]) if random.random() < FAULTS else None)
         elif alive and random.random() < 0.25:
-            yield Move("kill", random.choice(alive))
+            yield Move(random.choice(("kill", "interrupt")), random.choice(alive))
         else:
             versions += 1
             yield _event(random, world, versions)

@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzz.simulator.actors import INTERVAL, OTHERS, Actor, Beside, attempt
+from fuzz.simulator.actors import INTERVAL, OTHERS, Actor, attempt, beside
 from fuzz.simulator.effects import Effects, Fault
 from fuzz.simulator.invariants import Invariants
 from fuzz.simulator.paper_work import is_refused
@@ -72,7 +72,7 @@ class Simulation:
             engine=_NoEngine(),
             faults=_Points(),
             sleep=lambda seconds: pause("waits"),
-            beside=lambda: Beside(self),
+            beside=partial(beside, self),
         )
         self.let, self.lost = set[str](), set[str]()  # paths that a gate has let, and that somebody has deleted
         self.sources = dict.fromkeys(range(shape.partitions), 0)
@@ -136,6 +136,17 @@ class Simulation:
             return None
         actor.kill()
         return f"{actor.name} is killed: {actor.stepper.at}"
+
+    def interrupt(self, number: int, _: object) -> str | None:
+        """Somebody wants the process to end, which its main thread hears of."""
+        actor = self.actors.get(number)
+        if actor is None or not actor.alive or number < 0:
+            return None
+        place, self.at_work = actor.stepper.at, actor
+        actor.interrupt()
+        if actor.surprise is not None:
+            raise actor.surprise
+        return f"{actor.name} is interrupted: {place}"
 
     def jump(self, seconds: int, _: object) -> str:
         self.database.clock += timedelta(seconds=seconds)

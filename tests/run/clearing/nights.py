@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from tests.run.protocol.paper_spark import PaperCommitter, PaperEngine, Pauses, rows_of
-from tests.run.protocol.stepper import InTurn, Stepper, pause
+from tests.run.protocol.stepper import Stepper, in_turn, pause
 from tests.run.protocol.world import SteppedDatabase
 
 from stagehold.chronicle.chronicle import LakeChronicle
@@ -75,7 +75,7 @@ class Nights:
             faults=Pauses(self.settings.home_path, ""),
             committer=PaperCommitter(),
             sleep=lambda seconds: pause("waiting"),
-            beside=InTurn,
+            beside=in_turn,
         )
 
     def rewrite(self, stage: str, body: str) -> None:

@@ -5,14 +5,13 @@ a race whose every order a test can choose.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 class Killed(BaseException):
@@ -30,7 +29,7 @@ class Stepper:
         self.at, self.ended = "its beginning", False
         self.error: BaseException | None = None
         self.done: object = None
-        self._work, self._killed = work, False
+        self._work, self._killed, self._interrupted = work, False, False
         self._turn = _Turn(self._run)
         self._turn.stepper = self
 
@@ -53,12 +52,20 @@ class Stepper:
         self._killed = True
         self.step()
 
+    def interrupt(self) -> None:
+        """Have it end where it stands, as somebody's Ctrl-C does: it goes on to the next pause of what it does then."""
+        self._interrupted = True
+        self.step()
+
     def stand(self, place: str) -> None:
         if not self._killed:
             self.at = place
             self._yield_turn()
         if self._killed:
             raise Killed
+        if self._interrupted:
+            self._interrupted = False
+            raise KeyboardInterrupt
 
     def _yield_turn(self) -> None:
         assert self._turn.parent is not None
@@ -71,7 +78,7 @@ class Stepper:
         try:
             if not self._killed:
                 self.done = self._work()
-        except (Exception, Killed) as error:  # noqa: BLE001 - the test looks at it
+        except (Exception, Killed, KeyboardInterrupt) as error:  # noqa: BLE001 - the test looks at it
             self.error = error
         self.ended = True
 
@@ -103,13 +110,11 @@ def indivisible(name: str) -> Iterator[None]:
     pause(f"after {name}")
 
 
-class InTurn(Executor):
+def in_turn(work: Callable[[], T], /) -> Future[T]:
     """Does at once what could be done beside the work, which so has its steps."""
-
-    def submit(self, work: Callable[P, T], /, *args: P.args, **more: P.kwargs) -> Future[T]:
-        done = Future[T]()
-        try:
-            done.set_result(work(*args, **more))
-        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
-            done.set_exception(error)
-        return done
+    done = Future[T]()
+    try:
+        done.set_result(work())
+    except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+        done.set_exception(error)
+    return done

@@ -22,7 +22,7 @@ from tests.lake.table_log import TableLog
 from tests.ledger.blank import lay_blank_ledger
 from tests.run.protocol.judge import Judge
 from tests.run.protocol.paper_spark import Amounts, PaperCommitter, PaperEngine, Pauses
-from tests.run.protocol.stepper import InTurn, Stepper, indivisible, pause
+from tests.run.protocol.stepper import Stepper, in_turn, indivisible, pause
 
 from stagehold.lake.store.location import table_location
 from stagehold.ledger.database.engine import Database
@@ -88,7 +88,7 @@ class World:
             faults=Pauses(self.settings.home_path, INTERVAL),
             committer=PaperCommitter(),
             sleep=lambda seconds: pause("waiting"),
-            beside=InTurn,
+            beside=in_turn,
         )
 
     def table(self, stage: str) -> str:

@@ -14,7 +14,7 @@ from stagehold.errors import RunSuspended
 from stagehold.model.records import AttemptState
 from stagehold.plan.split.regions import stage_regions
 from stagehold.run.delivery.wave import WavePlace, place_of
-from stagehold.run.equipment.workplace import WaveThreads
+from stagehold.run.equipment.workplace import in_a_thread
 from stagehold.run.faults import AnyPoint, Faults, InjectedFault, Point
 from stagehold.run.here.region import work_on
 from stagehold.run.planning.planning import RunRequest
@@ -62,7 +62,7 @@ def attempt(world: World, told: Told) -> None:
     pipeline = world.pipelines[1]
     (region,) = (region for region in stage_regions(pipeline) if region.name == "drafts")
     task = RegionTask(RunRequest(pipeline, RUN, INTERVAL, {}), region, "cli/r/drafts", "cli")
-    work_on(task, replace(world.workplace, faults=told, beside=WaveThreads))
+    work_on(task, replace(world.workplace, faults=told, beside=in_a_thread))
 
 
 def consumable(world: World) -> list[int]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from stagehold.gates.judge import Measured, Unmet
 from stagehold.gates.suite import Suite
@@ -37,47 +36,35 @@ if TYPE_CHECKING:
     from stagehold.run.functions.stage_inputs import Reading
     from stagehold.run.planning.task import RegionTask
 
-P = ParamSpec("P")
 T = TypeVar("T")
 Progress = Callable[[str], None]
 
 
-class WaveThreads(Executor):
-    """Finishes waves, one after the other, each in a thread of its own. Who leaves the block waits for the last one,
-    unless an interrupt takes it out: it ends at once, as from any other place of its work, and so may the process. What
-    was being finished is then as if the process had died in it: committed until the heartbeat ends, or not at all.
-    """
+class Beside(Protocol):
+    """Does work beside the caller's own."""
 
-    def __init__(self) -> None:
-        self._last: Future[Any] | None = None
+    def __call__(self, work: Callable[[], T], /) -> Future[T]: ...
 
-    def submit(self, work: Callable[P, T], /, *args: P.args, **more: P.kwargs) -> Future[T]:
-        done = Future[T]()
 
-        def finish() -> None:
-            try:
-                done.set_result(work(*args, **more))
-            except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
-                done.set_exception(error)
+def in_a_thread(work: Callable[[], T], /) -> Future[T]:
+    """The work in a thread that keeps no process from ending."""
+    done = Future[T]()
 
-        self._last = done
-        threading.Thread(target=finish, name="finishing waves", daemon=True).start()
-        return done
+    def carry_out() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+            done.set_exception(error)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> Literal[False]:
-        if self._last and (kind is None or issubclass(kind, Exception)):
-            wait([self._last])
-        return False
+    threading.Thread(target=carry_out, name="finishing waves", daemon=True).start()
+    return done
 
 
 @dataclass(frozen=True)
 class Workplace:
     """Handed in, so that tests can have others: a ledger of theirs, an engine without Spark, points that pause.
 
-    ``committer`` fences tables for which no session is open. ``beside`` makes what a wave is finished in while the next
-    one is computed.
+    ``committer`` fences tables for which no session is open. ``beside`` finishes a wave while the next one is computed.
     """
 
     ledger: Ledger
@@ -87,7 +74,7 @@ class Workplace:
     faults: Faults
     committer: Committer = field(default_factory=StagedCommitter)
     sleep: Callable[[float], None] = time.sleep
-    beside: Callable[[], Executor] = WaveThreads
+    beside: Beside = in_a_thread
 
     def warn(self, run_id: str, kind: str, subject: str, text: str) -> None:
         """Say it, and keep it among the run's events."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,7 +110,7 @@ class Waves:
         """Compute these partitions; gives the number of waves, and the partitions that the gate refused."""
         files = FileSizer.guess(self._task.stage.output.file_bytes, schema).corrected_by(_recorded_files(remaining))
         (size, reason), number = self._sizer.first(len(remaining)), self._before
-        with self._workplace.beside() as beside:
+        try:
             while remaining:
                 number += 1
                 share = f"takes {size} of {len(remaining)} partitions: {reason}"
@@ -118,12 +119,24 @@ class Waves:
                 current, remaining = remaining[:size], remaining[size:]
                 written = self._write(self._files(number, current, files), current, schema)
                 files = files.corrected_by([file for files in written.staged.files.values() for file in files])
-                self._finish_beside(written, schema, beside)
+                self._finish_beside(written, schema)
                 size, reason = self._following(len(remaining))
             self._end_wave()
+        except Exception:
+            self._let_last_end()
+            raise
         return number - self._before, self._refused
 
-    def _finish_beside(self, written: WrittenWave, schema: StructType, beside: Executor) -> None:
+    def _let_last_end(self) -> None:
+        """What was computed before an error is published all the same. An interrupt ends the attempt at once, as from
+        any other place of its work: what was being finished is then as if the process had died in it, committed before
+        the heartbeat ends, or not at all.
+        """
+        if self._finishing is not None:
+            with suppress(Exception):
+                self._finishing[1].result()
+
+    def _finish_beside(self, written: WrittenWave, schema: StructType) -> None:
         """Begin to finish a wave once the one before has ended; also if the run is to stop there, since it is
         computed.
         """
@@ -131,7 +144,7 @@ class Waves:
             self._end_wave()
         finally:
             if self._finishing is None:
-                self._finishing = written, beside.submit(self._finish, written, schema)
+                self._finishing = written, self._workplace.beside(lambda: self._finish(written, schema))
 
     def _end_wave(self) -> None:
         """Wait until the wave that is being finished is on record.
