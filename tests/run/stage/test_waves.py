@@ -149,11 +149,16 @@ def test_who_is_interrupted_ends_at_once_and_what_is_being_finished_then_is_publ
 
 
 def test_who_is_interrupted_while_a_wave_is_waited_for_ends_at_once(world):
-    told = Told(world, held=(Point.BEFORE_PUBLISH, 1))
-    main = threading.main_thread().ident
-    threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT)).start()
+    told, waiting = Told(world), threading.main_thread().ident or 0
+
+    def interrupt() -> None:
+        signal.pthread_kill(waiting, signal.SIGINT)
+        assert told.reached.wait(WAIT_SECONDS)
+
+    told.happen[Point.BEFORE_PUBLISH, 1] = interrupt
     with pytest.raises(KeyboardInterrupt):
         attempt(world, told)
+    assert told.passed == [(Point.BEFORE_WRITE, 1), (Point.AFTER_WRITE, 1)]
     told.reached.set()
     (ended,) = world.ledger.attempts.of_run(RUN)
     assert ended.state is AttemptState.CANCELED
