@@ -56,6 +56,27 @@ def test_a_run_that_is_cancelled_while_it_waits_to_restart_is_cancelled(bench):
         assert [attempt.state for attempt in ledger.attempts.of_run("r1")][-1] is AttemptState.FAILED
 
 
+@pytest.mark.parametrize("point", [Point.AFTER_MEASURE, Point.BEFORE_PUBLISH, Point.AFTER_RECORD])
+def test_a_run_that_is_cancelled_while_a_wave_is_finished_beside_it_does_not_wait_for_that(point, bench):
+    bench.inject(point, "by_wave", 2, FaultAction.HANG)
+    running = bench.command("run", "toy", "--interval", "2026-11-20", "--run-id", "r1")
+    until(lambda: not any((bench.settings.home_path / "faults").iterdir()), 60)
+    asked = time.time()
+    running.send_signal(signal.SIGTERM)
+    stopped = ended(running)
+    assert time.time() - asked < SECONDS
+    assert (stopped.code, "was cancelled" in stopped.err, "Traceback" in stopped.err) == (130, True, False)
+    with Ledger.open(bench.settings.ledger_url) as ledger:
+        assert {attempt.state for attempt in ledger.attempts.of_run("r1")} == {
+            AttemptState.FINISHED,
+            AttemptState.CANCELED,
+        }
+    recorded = len(bench.records("by_wave"))
+    resumed = bench.run("--run-id", "r1")
+    assert resumed.counts[0] >= recorded
+    assert bench.published() == bench.expected()
+
+
 @pytest.mark.parametrize("how", ["signal", "command"])
 def test_spark_work_stops_within_seconds_and_the_run_can_be_resumed(how, bench, tmp_path):
     """By SIGTERM, which is handled as Ctrl-C is, or by `stagehold cancel` from elsewhere."""
