@@ -38,8 +38,9 @@ class Memory:
 class Pulse:
     """What a heartbeat carries. ``done`` of the ``partitions`` that an attempt has to do of a stage are on record, with
     so many ``rows`` and ``bytes``; the rates are those of its waves that have ended. ``read`` are the bytes of files
-    that Spark has read for the stage, and ``seconds`` what the time went for, both up to now; while one wave is
-    finished and the next one is computed, both count. ``doing`` is None between two waves.
+    that Spark has read for the stage, as far as its server told, which may be nothing of a query of less than two
+    seconds, and ``seconds`` what the time went for, both up to now; while one wave is finished and the next one is
+    computed, both count. ``doing`` is None between two waves.
     """
 
     stage: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.run.workbench import INTERVAL, Workbench, ended
@@ -31,7 +32,26 @@ def watched(bench: Workbench, command: Command) -> Iterator[HeldLease]:
             time.sleep(0.05)
 
 
+# Spark's server tells every two seconds what a query has read, so one has to take longer than that behind its reading.
+SLOW = """
+@stage
+def by_colour(ctx: StageContext, by_wave: DataFrame, numbers: DataFrame) -> DataFrame:
+    def take_time(batches):
+        import time
+
+        time.sleep(3)
+        yield from batches
+
+    sums = by_wave.groupBy("colour").agg(F.sum("number").alias("total"))
+    counts = numbers.groupBy("colour").agg(F.count("*").alias("numbers"))
+    frame = sums.join(counts, "colour").withColumn("factor", F.lit(ctx.params["factor"]))
+    return frame.mapInArrow(take_time, "colour long, total long, numbers long, factor int")
+"""
+
+
 def test_heartbeats_tell_how_far_the_work_is_and_what_its_time_goes_for(bench):
+    jobs = Path(bench.settings.project) / "toy_jobs.py"
+    jobs.write_text(f"{jobs.read_text()}{SLOW}")
     command = bench.command("run", "toy", "--interval", INTERVAL, "--run-id", "r1", "--json")
     seen = [*watched(bench, command)]
     assert ended(command).code == 0
