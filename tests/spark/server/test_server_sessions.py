@@ -110,6 +110,19 @@ def test_a_session_that_is_released_while_it_is_sent_modules_is_closed() -> None
     assert isinstance(translate(UnknownException(gone)), SessionClosed)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "(java.lang.IllegalStateException) Cannot call methods on a stopped SparkContext.\nThis stopped",
+        "(org.apache.spark.SparkException) Job 7 cancelled because SparkContext was shut down",
+    ],
+)
+def test_a_query_of_a_server_that_is_ending_says_nothing_of_what_it_reads(said: str) -> None:
+    from pyspark.errors.exceptions.connect import UnknownException
+
+    assert isinstance(translate(UnknownException(said)), SparkUnavailable)
+
+
 def test_releasing_cancels_a_running_write_and_the_old_id_is_refused(spark_settings: Settings, tmp_path: Path) -> None:
     name, failures = str(uuid4()), []
     zombie = open_session(spark_settings, name)

@@ -71,6 +71,8 @@ LOST_REASONS = {
     "DEADLINE_EXCEEDED": "the server did not answer in time.",
     "UNAUTHENTICATED": "the server does not know the token; it was started anew.",
 }
+# What a server that is ending says of a query while it still answers.
+ENDING = ("Cannot call methods on a stopped SparkContext", "cancelled because SparkContext was shut down")
 
 log = logging.getLogger(__name__)
 
@@ -187,6 +189,8 @@ def translate(error: BaseException) -> StageholdError | None:
     )
     if closed:
         return SessionClosed(closed)
+    if any(text in str(error) for text in ENDING):
+        return SparkUnavailable("the server is ending.")
     reason = LOST_REASONS.get(error.getGrpcStatusCode().name) if isinstance(error, SparkConnectGrpcException) else None
     return SparkUnavailable(reason) if reason else None
 
