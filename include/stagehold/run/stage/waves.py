@@ -129,8 +129,8 @@ class Waves:
 
     def _let_last_end(self) -> None:
         """What was computed before an error is published all the same. An interrupt ends the attempt at once, as from
-        any other place of its work: what was being finished is then as if the process had died in it, committed before
-        the heartbeat ends, or not at all.
+        any other place of its work: what was being finished is then as if the process had died in it. No commit begins
+        behind the heartbeat's end; one that was under way may land, and the next attempt adopts it.
         """
         if self._finishing is not None:
             with suppress(Exception):
