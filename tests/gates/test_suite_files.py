@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.unseen_edits import edit_unseen
 
 from stagehold.errors import InvalidSpec
 from stagehold.gates.suite import Expectation, Samples
@@ -323,9 +325,10 @@ def test_a_suite_of_python_is_what_its_code_makes(tmp_path):
     (expectation,) = suite.expectations
     assert (suite.name, str(expectation)) == ("orders", "expect_table_row_count_to_be_between(min_value=3)")
     assert suite.modules == ("checks",)
-    (tmp_path / "checks.py").write_text(PYTHON.replace("LIMIT = 3", "LIMIT = 44"))
+    compileall.compile_file(tmp_path / "checks.py", quiet=2)
+    edit_unseen(tmp_path / "checks.py", "LIMIT = 3", "LIMIT = 4")
     changed = find_suite("checks:orders", tmp_path, tmp_path)
-    assert dict(changed.expectations[0].kwargs) == {"min_value": 44}
+    assert dict(changed.expectations[0].kwargs) == {"min_value": 4}
     assert changed.fingerprint != suite.fingerprint
     (tmp_path / "src").mkdir()
     (tmp_path / "checks.py").rename(tmp_path / "src" / "checks.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import hypothesis.strategies as st
 import pytest
 import yaml
 from hypothesis import given, settings
+from tests.unseen_edits import edit_unseen
 
 from stagehold import Pipeline, Stage
 from stagehold.errors import InvalidSpec, UnknownName
@@ -99,6 +101,15 @@ def test_what_a_file_imports_is_imported_anew_and_leaves_nothing_behind(project)
     found = find_pipeline("sales_de", project.settings)
     assert found.stage("orders").source.path == "${lake}/de/raw/*.parquet"
     assert {name for name in set(sys.modules) - set(before) if not name.startswith("stagehold")} == set()
+
+
+def test_an_edit_of_what_a_file_imports_counts_though_no_time_tells_of_it(project):
+    project.write(SALES)
+    load_each_pipeline(project.settings)
+    assert compileall.compile_dir(project.root, quiet=2)
+    edit_unseen(project.root / "shapes.py", "{country}/*", "{country}?*")
+    found = find_pipeline("sales_de", project.settings)
+    assert found.stage("orders").source.path == "${lake}/de?*.parquet"
 
 
 def test_what_a_file_imports_may_lie_in_src(project):

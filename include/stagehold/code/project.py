@@ -5,19 +5,34 @@ Python that would run them.
 from __future__ import annotations
 
 import ast
+import hashlib
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar
 
+import stagehold
 from stagehold.code.script_job import SRC, function_of, is_script, script_tree
 from stagehold.code.sql_job import is_sql, text_in, tree_of, written_sql
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+LIBRARY = Path(stagehold.__file__).parent
+# Projects whose modules this process compiles from their files.
+_compiled_here: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -72,12 +87,68 @@ def places_text(project: Path) -> str:
 
 def find_modules_of(project: Path) -> None:
     """Have this process import modules of the project before others of their names."""
+    compile_modules_of(project)
     own, *others = map(str, code_folders(project))
     if own not in sys.path:
         sys.path.insert(0, own)
     for folder in others:
         if folder not in sys.path:
             sys.path.insert(sys.path.index(own) + 1, folder)
+
+
+def compile_modules_of(project: Path) -> None:
+    """Have this process run what is in the project's files when it imports them, see `CompiledHere`. It does not
+    change from where modules are imported.
+    """
+    if str(project) in _compiled_here:
+        return
+    _compiled_here.add(str(project))
+    if _finder not in sys.path_hooks:
+        sys.path_hooks.insert(0, _finder)
+    for folder in sys.path_importer_cache.copy():
+        if _is_below(folder, str(project)):
+            sys.path_importer_cache.pop(folder, None)
+
+
+class CompiledHere(SourceFileLoader):
+    """Compiles a module from its file whenever it is imported, and knows what it compiled. Python itself takes what it
+    compiled before for current if the file has the same size and was changed in the same second: not so behind a
+    second edit within it, nor where a checkout, an archive or an image sets the times of files.
+    """
+
+    digest: str | None = None
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        source = self.get_data(self.get_filename(fullname))
+        self.digest = source_digest(source)
+        return self.source_to_code(source, self.path)
+
+
+def source_digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def is_of_project(file: str, project: str) -> bool:
+    """Whether a file or folder is the project's own: not of an environment in its folder, nor of this library. It is
+    asked for every frame of a stack, so it only compares paths as texts.
+    """
+    return _is_below(file, project) and "/site-packages" not in file and not _is_below(file, str(LIBRARY))
+
+
+def _is_below(file: str, folder: str) -> bool:
+    return file == folder or file.startswith(f"{folder}/")
+
+
+def _finder(folder: str) -> FileFinder:
+    """:raises ImportError: the folder is none of a project's, and is for those who find modules elsewhere"""
+    if not any(is_of_project(folder, project) for project in _compiled_here) or not Path(folder).is_dir():
+        raise ImportError(folder)
+    return FileFinder(
+        folder,
+        (ExtensionFileLoader, EXTENSION_SUFFIXES),
+        (CompiledHere, SOURCE_SUFFIXES),
+        (SourcelessFileLoader, BYTECODE_SUFFIXES),
+    )
 
 
 def module_file(name: str, project: Path) -> Path | None:
@@ -126,15 +197,14 @@ def load_module(name: str, project: Path) -> Module | None:
         return None
     if path.is_dir():
         return Module(name, path / "__init__.py", ast.Module(body=[], type_ignores=[]))
-    status = path.stat()
     called = name if is_sql(name) or is_script(name) else None
-    return Module(name, path, _parsed(path, status.st_mtime_ns, status.st_size, called))
+    return Module(name, path, _parsed(path, path.read_bytes(), called))
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: Path, changed: int, size: int, called: str | None) -> ast.Module:  # noqa: ARG001 - it was edited
+def _parsed(path: Path, content: bytes, called: str | None) -> ast.Module:
     if called is None:
-        return ast.parse(path.read_bytes(), str(path))
+        return ast.parse(content, str(path))
     return function_of(script_tree(path, called)) if is_script(called) else tree_of(written_sql(path, called))
 
 

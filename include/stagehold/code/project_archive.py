@@ -19,12 +19,10 @@ from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path, PurePath
 from zipfile import ZipFile, ZipInfo
 
-import stagehold
-from stagehold.code.project import code_folders
+from stagehold.code.project import LIBRARY, code_folders
 from stagehold.code.script_job import imported_as, is_script
 from stagehold.code.stage_code import code_fingerprint
 
-LIBRARY = Path(stagehold.__file__).parent
 OF_LIBRARY = tuple(
     f"stagehold/{name}.py"
     for name in (

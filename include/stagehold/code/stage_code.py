@@ -317,9 +317,9 @@ def _names(call: ast.Call) -> Iterator[tuple[str, int]]:
 
 
 def lines_of(path: Path) -> Sequence[str]:
-    return _lines(path, path.stat().st_mtime_ns)
+    return _lines(path.read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=256)
-def _lines(path: Path, changed: int) -> Sequence[str]:  # noqa: ARG001
-    return path.read_text(encoding="utf-8").splitlines()
+def _lines(text: str) -> Sequence[str]:
+    return text.splitlines()

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from stagehold.code.project import code_folders, find_module, places_text
+from stagehold.code.project import find_module, places_text
 from stagehold.code.stage_code import code_fingerprint
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
@@ -57,8 +57,10 @@ MOST_SECONDS = 120  # to make a suite in Python
 MARK_OF_SUITE = "stagehold suite: "  # before the line with the suite, among whatever an import prints
 EXPORT = f"""
 import importlib, json, sys
-gate, *folders = sys.argv[1:]
-sys.path[:0] = folders
+from pathlib import Path
+from stagehold.code.project import find_modules_of
+gate, project = sys.argv[1:]
+find_modules_of(Path(project))
 module, _, name = gate.partition(":")
 found = getattr(importlib.import_module(module), name)
 suite = found() if callable(found) else found
@@ -294,7 +296,7 @@ def code_of(gate: str, project: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _exported(gate: str, project: Path, code: str) -> tuple[tuple[str, Any], ...]:  # noqa: ARG001 - another code, another suite
-    command = [sys.executable, "-c", EXPORT, gate, *map(str, code_folders(project))]
+    command = [sys.executable, "-c", EXPORT, gate, str(project)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS, cwd=project, check=False)
     except subprocess.TimeoutExpired as error:

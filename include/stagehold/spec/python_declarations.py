@@ -126,15 +126,15 @@ def _arguments(fields: Mapping[str, Any]) -> str:
 
 def _calls(file: str) -> tuple[ast.Call, ...]:
     try:
-        status = Path(file).stat()
+        content = Path(file).read_bytes()
     except OSError:  # made at a prompt
         return ()
-    return _calls_in(file, status.st_mtime_ns)
+    return _calls_in(file, content)
 
 
 @lru_cache(maxsize=64)
-def _calls_in(file: str, changed: int) -> tuple[ast.Call, ...]:  # noqa: ARG001 - it was edited
-    tree = ast.parse(Path(file).read_bytes(), file)
+def _calls_in(file: str, content: bytes) -> tuple[ast.Call, ...]:
+    tree = ast.parse(content, file)
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 

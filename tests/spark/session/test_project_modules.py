@@ -15,6 +15,7 @@ from types import ModuleType
 import pyarrow.parquet as pq
 import pytest
 from tests.run.small_project import NUMBERS, SmallProject
+from tests.unseen_edits import edit_unseen
 
 from stagehold.settings import PROJECT, Settings
 from stagehold.spark.server.server import running_server
@@ -85,6 +86,16 @@ def test_workers_are_sent_the_projects_modules_and_changed_code_runs_in_the_next
     helper.write_text('def name(number):\n    return f"no. {number}"\n')
     second = project.run(pipeline, "second")
     assert names_in(second["names"]) == names_in(second["groups"]) == sorted(f"no. {number}" for number in range(100))
+
+
+def test_an_edit_that_no_time_tells_of_runs_in_the_next_attempt(project):
+    pipeline = project.pipeline("names", STAGES)
+    project.run(pipeline, "first")
+    helper = Path(project.settings.project) / f"{Path(project.settings.project).name}_helper.py"
+    edit_unseen(helper, "number {", "figure {")
+    second = project.run(pipeline, "second")
+    expected = sorted(f"figure {number}" for number in range(100))
+    assert names_in(second["names"]) == names_in(second["groups"]) == expected
 
 
 @pytest.fixture

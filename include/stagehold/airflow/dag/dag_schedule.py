@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset, AssetAlias, AssetOrTimeSchedule, CronTriggerTimetable
 
-from stagehold.code.project import code_folders
+from stagehold.code.project import code_folders, compile_modules_of
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.model.keys.interval_key import PRESETS
 from stagehold.spec.loading.schedule_checks import AssetCondition, AssetName, asset_condition
@@ -62,6 +62,7 @@ def _condition(found: AssetCondition) -> BaseAsset:
 
 def _timetable(pipeline: Pipeline, reference: str, project: str) -> Any:
     module, _, name = reference.partition(":")
+    compile_modules_of(Path(project))
     sys.path.extend(folder for folder in map(str, code_folders(Path(project))) if folder not in sys.path)
     try:
         return getattr(import_module(module), name)(**pipeline.starts.arguments)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagehold.code.connect_lacks import CONTEXT, FILES, JVM, NOT_IN_CONNECT, SENT_FILES
-from stagehold.code.project import functions, load_module
+from stagehold.code.project import functions, is_of_project, load_module
 from stagehold.code.sql_job import is_sql, shown_job
 from stagehold.errors import FunctionFailed, StageFailed, StrayKey
 from stagehold.plan.restart.error_facts import TracedFrame, failures_in, raised_in_worker
@@ -26,7 +26,6 @@ from stagehold.spec.pipeline import Stage
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
 
-LIBRARY = Path(__file__).parents[2]
 CALL_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
 CALLED_FROM = re.compile(r"^\S+ was called from\n(?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 CAUSED_BY = re.compile(r"^Caused by: [\w.$]+: (?P<text>\[[A-Z0-9_.]+\] .*)$", re.MULTILINE)
@@ -176,8 +175,8 @@ def _in_project(file: str, project: Path) -> str | None:
     """
     path = Path(file.rpartition(".zip/")[2])
     path = path if path.is_absolute() else project / path
-    foreign = "site-packages" in path.parts or path.is_relative_to(LIBRARY) or not path.is_relative_to(project)
-    return None if foreign or not path.is_file() else path.relative_to(project).as_posix()
+    is_own = is_of_project(str(path), str(project)) and path.is_file()
+    return path.relative_to(project).as_posix() if is_own else None
 
 
 def _function_place(stage: Stage, project: Path, error: Exception) -> str:

@@ -12,16 +12,11 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from inspect import currentframe
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import stagehold
-
-if TYPE_CHECKING:
-    from types import FrameType
+from stagehold.code.project import is_of_project
 
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", "/usr/lib/")
 CODE = (".py", ".pyc", ".so", ".pyi")
-LIBRARY = str(Path(stagehold.__file__).parent)
 
 _listening: list[tuple[str, dict[str, str]]] = []
 # Files that a script finds under other paths than their own, in the folder of `SparkFiles`.
@@ -105,14 +100,8 @@ def calling_line(project: str) -> tuple[str, str]:
     """
     frame, called = currentframe(), ""
     while frame is not None:
-        if is_of_project(frame, project):
+        if is_of_project(frame.f_code.co_filename, project):
             return called, f"{Path(frame.f_code.co_filename).relative_to(project).as_posix()}:{frame.f_lineno}"
         called = frame.f_code.co_name
         frame = frame.f_back
     return "", ""
-
-
-def is_of_project(frame: FrameType, project: str) -> bool:
-    """Asked for every frame of a stack, so it only compares paths as texts."""
-    file = frame.f_code.co_filename
-    return file.startswith(f"{project}/") and "site-packages" not in file and not file.startswith(LIBRARY)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from stagehold.code.project import code_folders, find_modules_of, read_sql
-from stagehold.code.project_archive import LIBRARY, ProjectArchive, archive_of
+from stagehold.code.project import code_folders, find_modules_of, is_of_project, read_sql, source_digest
+from stagehold.code.project_archive import ProjectArchive, archive_of
 from stagehold.code.sql_job import bound_values, is_sql, statements
 from stagehold.code.sql_text import is_dynamic, names_in, with_arguments, with_views
 from stagehold.model.context import StageContext, StageFile, stage
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 _entered: list[tuple[int, SparkSession]] = []
 # Sessions that a module got while it was imported, and may have kept.
 _taken_by_modules: set[SparkSession] = set()
-# The version of each file of a project that this process has imported, by the module's name.
-_imported: dict[str, tuple[int, int]] = {}
+# The digest of each file of a project that this process has imported, by the module's name.
+_imported: dict[str, str] = {}
 # The names under which a session's workers have files.
 _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
@@ -141,7 +142,7 @@ def _unload_if_old(spark: SparkSession | None, project: Path) -> None:
         own = [*map(str, code_folders(project))]
         sys.path[:] = [*own, *(place for place in sys.path if place not in own)]
     elif not (spark and forget_taken(spark)) and all(
-        _version(name) == version for name, version in _imported.copy().items()
+        _digest_now(name) == digest for name, digest in _imported.copy().items()
     ):
         return
     for name in _imported.copy():  # other threads load functions meanwhile
@@ -156,28 +157,28 @@ def _are_of_another(project: Path) -> bool:
 
 
 def _note_imported(project: Path) -> None:
-    """Note the versions of modules that were imported meanwhile. That is asked for every call of a function, of a
+    """Note what modules that were imported meanwhile are made of. That is asked for every call of a function, of a
     thousand modules, so paths are compared as texts.
     """
-    folder = f"{project}/"
+    own = str(project)
     for name, module in sys.modules.copy().items():  # in one step, since other threads import meanwhile
         file = None if name in _imported else getattr(module, "__file__", None)
-        if file and file.startswith(folder) and _is_of_project(file) and (version := _version(name)):
-            _imported[name] = version
+        if file and is_of_project(file, own) and (digest := _digest_of(module) or _digest_now(name)):
+            _imported[name] = digest
 
 
-def _is_of_project(file: str) -> bool:
-    return "/site-packages/" not in file and not file.startswith(f"{LIBRARY}/")
+def _digest_of(module: ModuleType) -> str | None:
+    """Of what was compiled; None for a module that somebody else imported."""
+    return getattr(getattr(module, "__loader__", None), "digest", None)
 
 
-def _version(name: str) -> tuple[int, int] | None:
-    """When the file of a module was changed last, and its size; None for a file that is gone."""
+def _digest_now(name: str) -> str | None:
+    """Of what is in a module's file; None for a file that is gone."""
     file = getattr(sys.modules.get(name), "__file__", None)
     try:
-        status = Path(file).stat() if file else None
+        return source_digest(Path(file).read_bytes()) if file else None
     except OSError:
         return None
-    return (status.st_mtime_ns, status.st_size) if status else None
 
 
 @contextmanager

@@ -138,7 +138,8 @@ def _taken_name(path: Path, pipeline: Pipeline, owner: Path) -> InvalidSpec:
     return InvalidSpec(str(path), [SpecProblem(line, "pipeline", taken, "a name that no other file has")])
 
 
-Identity = tuple[int, int, int] | None  # when it was changed, its size and its inode; None of a file that is gone
+# When a file and what is known of it were changed, its size and its inode; None of a file that is gone.
+Identity = tuple[int, int, int, int] | None
 SETTLED_NANOSECONDS = 2_000_000_000  # within which a file system may give two changes the same time
 
 
@@ -219,7 +220,7 @@ def _identity(path: Path) -> Identity:
         status = path.stat()
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _named_files(data: Any, project: Path, suites: Path) -> Iterator[Path]:

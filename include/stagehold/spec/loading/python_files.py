@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 
-from stagehold.code.project import code_folders, find_module
+from stagehold.code.project import code_folders, compile_modules_of, find_module
 from stagehold.spec.python_declarations import DECLARED
 from stagehold.spec.yaml import Document, Problem
 
@@ -67,6 +67,7 @@ def _own_modules(project: Path) -> Iterator[Callable[[], Iterator[Path]]]:
     for name in aside:
         del sys.modules[name]
     before, path = set(sys.modules), sys.path.copy()
+    compile_modules_of(project.resolve())
     sys.path[:0] = map(str, code_folders(project.resolve()))
 
     def imported() -> Iterator[Path]:
