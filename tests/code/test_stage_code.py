@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stagehold.code.project import find_module, unchanging_files
+from stagehold.code.project import find_module
 from stagehold.code.stage_code import CodeFingerprint, code_fingerprint
+from stagehold.code.unchanging_files import unchanging_files
 
 FILES = {
     "jobs/tpch.py": '''

@@ -69,7 +69,7 @@ def check(
     files: Files = None, output: Format = CheckFormat.TEXT, spark: OnSpark = False, as_json: AsJson = False
 ) -> None:
     """Check pipelines, their code, SQL and suites without running anything; or the Spark server for them."""
-    from stagehold.code.project import unchanging_files
+    from stagehold.code.unchanging_files import unchanging_files
 
     settings = load_settings()
     if spark:

@@ -13,9 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from stagehold.code.bindings import Imported, absolute_name, bind, imports_of, is_project, with_parents
-from stagehold.code.project import Function, Module, find_module, found_once, load_module
+from stagehold.code.project import Function, Module, find_module, load_module
 from stagehold.code.script_job import imported_as, is_star
 from stagehold.code.stage_code import reached_code
+from stagehold.code.unchanging_files import found_once
 
 UNDECIDED = frozenset({"globals", "exec", "setattr", "vars", "locals"})  # may bind names that the text does not show
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import (
@@ -23,11 +21,11 @@ from importlib.machinery import (
 )
 from pathlib import Path
 from types import CodeType
-from typing import Any, TypeVar
 
 import stagehold
 from stagehold.code.script_job import SRC, function_of, is_script, script_tree
 from stagehold.code.sql_job import is_sql, text_in, tree_of, written_sql
+from stagehold.code.unchanging_files import content_of, found_once
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LIBRARY = Path(stagehold.__file__).parent
@@ -46,32 +44,6 @@ class Module:
     @property
     def package(self) -> str:
         return self.name if self.path.name == "__init__.py" else self.name.rpartition(".")[0]
-
-
-_KNOWN: ContextVar[dict[Hashable, Any] | None] = ContextVar("known", default=None)
-Found = TypeVar("Found")
-
-
-@contextmanager
-def unchanging_files() -> Iterator[None]:
-    """Take the project's files in the block as they are when they are first looked at: hundreds of stages import the
-    same modules.
-    """
-    token = _KNOWN.set({})
-    try:
-        yield
-    finally:
-        _KNOWN.reset(token)
-
-
-def found_once(what: Hashable, find: Callable[[], Found]) -> Found:
-    """What ``find`` gives, which is kept within `unchanging_files`."""
-    known = _KNOWN.get()
-    if known is None:
-        return find()
-    if what not in known:
-        known[what] = find()
-    return known[what]  # type: ignore[no-any-return]
 
 
 def code_folders(project: Path) -> tuple[Path, ...]:
@@ -119,7 +91,7 @@ class CompiledHere(SourceFileLoader):
     digest: str | None = None
 
     def get_code(self, fullname: str) -> CodeType | None:
-        source = self.get_data(self.get_filename(fullname))
+        source = content_of(Path(self.get_filename(fullname)))
         self.digest = source_digest(source)
         return self.source_to_code(source, self.path)
 
@@ -198,7 +170,7 @@ def load_module(name: str, project: Path) -> Module | None:
     if path.is_dir():
         return Module(name, path / "__init__.py", ast.Module(body=[], type_ignores=[]))
     called = name if is_sql(name) or is_script(name) else None
-    return Module(name, path, _parsed(path, path.read_bytes(), called))
+    return Module(name, path, _parsed(path, content_of(path), called))
 
 
 @lru_cache(maxsize=256)

@@ -22,6 +22,7 @@ from zipfile import ZipFile, ZipInfo
 from stagehold.code.project import LIBRARY, code_folders
 from stagehold.code.script_job import imported_as, is_script
 from stagehold.code.stage_code import code_fingerprint
+from stagehold.code.unchanging_files import content_of
 
 OF_LIBRARY = tuple(
     f"stagehold/{name}.py"
@@ -95,7 +96,7 @@ def whole_archive(project: Path) -> ProjectArchive:
 def _archive(files: Iterable[str], project: Path) -> ProjectArchive:
     library = {name: (LIBRARY.parent / name).read_bytes() for name in OF_LIBRARY}
     packages = {name: source + REST_OF_PACKAGE for name, source in library.items() if name.endswith("__init__.py")}
-    return ProjectArchive({**library, **packages, **{file: (project / file).read_bytes() for file in files}})
+    return ProjectArchive({**library, **packages, **{file: content_of(project / file) for file in files}})
 
 
 def _python_files(folder: Path) -> Iterator[Path]:

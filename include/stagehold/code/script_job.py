@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, TypeGuard
 
+from stagehold.code.unchanging_files import content_of
 from stagehold.errors import InvalidInterval
 from stagehold.model.context import StageContext
 from stagehold.model.keys.interval_text import VARIABLE as INTERVAL
@@ -71,7 +72,7 @@ def script_tree(path: Path, module: str) -> ast.Module:
 
     :raises SyntaxError: the file is no Python
     """
-    tree = ast.parse(path.read_bytes(), str(path))
+    tree = ast.parse(content_of(path), str(path))
     package = ".".join(imported_as(Path(module)).parent.parts)
     return ast.fix_missing_locations(_Beside(path.parent, package).visit(tree)) if package else tree
 

@@ -20,6 +20,7 @@ import yaml
 
 from stagehold.code.script_job import HERE, is_script
 from stagehold.code.sql_text import markers, tokens
+from stagehold.code.unchanging_files import text_in_file
 from stagehold.errors import InvalidInterval
 from stagehold.model.context import StageContext
 
@@ -103,7 +104,7 @@ def written_sql(path: Path, module: str) -> str:
     :raises ValueError: the file has no text for the stage, or cannot be read
     """
     found = text_in(module)
-    text = path.read_text(encoding="utf-8")
+    text = text_in_file(path)
     return _text_of_stage(text, found[1]) if found else text
 
 

@@ -31,8 +31,9 @@ from stagehold.code.bindings import (
     text_of,
     with_parents,
 )
-from stagehold.code.project import Module, find_module, found_once, load_module
+from stagehold.code.project import Module, find_module, load_module
 from stagehold.code.script_job import is_script
+from stagehold.code.unchanging_files import found_once, text_in_file
 from stagehold.model.keys.compute_key import digest
 
 DYNAMIC_NAMES = frozenset(
@@ -317,7 +318,7 @@ def _names(call: ast.Call) -> Iterator[tuple[str, int]]:
 
 
 def lines_of(path: Path) -> Sequence[str]:
-    return _lines(path.read_text(encoding="utf-8"))
+    return _lines(text_in_file(path))
 
 
 @lru_cache(maxsize=256)

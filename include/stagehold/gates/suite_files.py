@@ -18,6 +18,7 @@ from typing import Any, TypeGuard
 
 from stagehold.code.project import find_module, places_text
 from stagehold.code.stage_code import code_fingerprint
+from stagehold.code.unchanging_files import text_in_file
 from stagehold.errors import InvalidSpec, SpecProblem
 from stagehold.gates.earlier_figures import COMPARED, COMPARING, NAMES, figures_named
 from stagehold.gates.earlier_suites import as_written_now
@@ -290,7 +291,7 @@ def code_of(gate: str, project: Path) -> str:
     followed, when the module's file does.
     """
     file = find_module(gate.partition(":")[0], project)
-    own = file.read_text(encoding="utf-8") if file and file.is_file() else ""
+    own = text_in_file(file) if file and file.is_file() else ""
     return code_fingerprint(gate, project).value or digest((own,))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from stagehold.code.project import found_once
+from stagehold.code.unchanging_files import found_once
 
 ENDINGS = (".yaml", ".json")
 OF_PROJECT = "expectations"  # where a project folder of Great Expectations has its suites

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
+from stagehold.code.unchanging_files import unchanging_files
 from stagehold.errors import Fenced, LeaseLost, RunSuspended, StageholdError
 from stagehold.lake.commit.committed_waves import RECENT
 from stagehold.lake.commit.wave_commit import Claim
@@ -88,7 +89,7 @@ class RegionAttempt:
         with self._end_recorded():
             try:
                 self._take_over()
-                with self._ending_with_lease():
+                with self._ending_with_lease(), unchanging_files():
                     outcome = self.work.do()
             except Exception as error:
                 if not self._is_overtaken:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -56,7 +57,7 @@ def in_a_thread(work: Callable[[], T], /) -> Future[T]:
         except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
             done.set_exception(error)
 
-    threading.Thread(target=carry_out, name="finishing waves", daemon=True).start()
+    threading.Thread(target=copy_context().run, args=(carry_out,), name="finishing waves", daemon=True).start()
     return done
 
 

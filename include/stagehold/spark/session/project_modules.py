@@ -20,6 +20,7 @@ from stagehold.code.project import code_folders, find_modules_of, is_of_project,
 from stagehold.code.project_archive import ProjectArchive, archive_of
 from stagehold.code.sql_job import bound_values, is_sql, statements
 from stagehold.code.sql_text import is_dynamic, names_in, with_arguments, with_views
+from stagehold.code.unchanging_files import content_of
 from stagehold.model.context import StageContext, StageFile, stage
 from stagehold.spark.connect import take_active_session_from
 from stagehold.spark.session.script_function import script_function
@@ -176,7 +177,7 @@ def _digest_now(name: str) -> str | None:
     """Of what is in a module's file; None for a file that is gone."""
     file = getattr(sys.modules.get(name), "__file__", None)
     try:
-        return source_digest(Path(file).read_bytes()) if file else None
+        return source_digest(content_of(Path(file))) if file else None
     except OSError:
         return None
 
