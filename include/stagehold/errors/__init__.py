@@ -52,6 +52,7 @@ Every error that Stagehold raises on purpose, by what is to be mended.
     |   +-- CameOutDifferent         a partition was computed again from the same inputs and code, and is another one
     +-- SourceError                  what a stage should read is not there, or not as it was
     |   +-- SourceMissing            a source path matches no file
+    |   +-- ReadChanged ~            a file that a stage declares to read has changed while it was computed
     |   +-- ReadMissing              a file or table is not there that a stage declares to read beside its inputs
     |   +-- SourceUnusable           a source cannot be read as it is declared
     |   +-- SplitsUnlisted           a source in Python raised when it was asked for its splits

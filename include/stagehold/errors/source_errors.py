@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stagehold.errors.base import StageholdError, Terminal, first_of
+from stagehold.errors.base import StageholdError, Terminal, Transient, first_of
 
 AGAIN = "then run the pipeline again; `stagehold plan` shows what it would read."  # a plan has no run to resume
 
@@ -34,6 +34,18 @@ class ReadMissing(SourceError, Terminal):
             f"{place}: {field}: got {given!r}; allowed: {wanted} that is there. Stage {stage} declares to read it, so "
             "its content belongs to the keys of the stage, and nothing was run. Put it there or mend the field, "
             f"{AGAIN}"
+        )
+
+
+class ReadChanged(SourceError, Transient):
+    """A file that a stage declares to read has changed while it was computed."""
+
+    def __init__(self, stage: str, files: Sequence[str], partitions: str) -> None:
+        self.stage, self.files = stage, tuple(files)
+        super().__init__(
+            f"Stage {stage} reads {', '.join(files)}, which changed while {partitions} was computed, so nobody can "
+            "say which content its rows come from. Nothing of that wave is published, and what was published before it "
+            "stays. The next attempt reads what is there then; `stagehold resume` begins it."
         )
 
 

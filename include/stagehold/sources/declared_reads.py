@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from stagehold.code.side_reads import SideRead
+from stagehold.code.unchanging_files import found_once
 from stagehold.errors import ReadMissing, UndeclaredRead
 from stagehold.lake.commit.delta_log import open_table, table_exists
 from stagehold.lake.store.location import OBJECT_STORE
@@ -38,14 +39,15 @@ def declared_reads(
     """Every read that the stage declares, each with a hash of what it is now. Values of variables go into nothing but
     the hash.
 
-    A change after this, and before the function reads, is found by the next plan, since the hash is then another.
+    Within `unchanging_files` files are what they are when they are first asked for; `changed_files` tells of those that
+    changed later. A table that changes before the function reads it is found by the next plan: versions only grow.
 
     :raises ReadMissing: a path matches no file, or there is no such table
     """
     reads = pipeline.reads_of(stage)
     found = [DeclaredRead(ReadKind.ENV, name, _variable(environment.get(name))) for name in reads.env]
     for path in reads.files:
-        content = _content_of_files(path, roots)
+        content = _content_at_first(path, roots)
         field = ("files",) if path in stage.files else ("reads", "files")
         found.append(DeclaredRead(ReadKind.FILE, path, content or _missing(stage, pipeline, field, path)))
     for table in reads.tables:
@@ -53,6 +55,12 @@ def declared_reads(
         field = ("reads", "tables")
         found.append(DeclaredRead(ReadKind.TABLE, table, content or _missing(stage, pipeline, field, table)))
     return tuple(found)
+
+
+def changed_files(stage: Stage, pipeline: Pipeline, roots: SourceRoots) -> tuple[str, ...]:
+    """The files of `declared_reads` that have changed since it found them, within the same `unchanging_files`."""
+    files = pipeline.reads_of(stage).files
+    return tuple(path for path in files if _content_of_files(path, roots) != _content_at_first(path, roots))
 
 
 def stage_files(stage: Stage, project: Path) -> Mapping[str, StageFile]:
@@ -63,11 +71,15 @@ def stage_files(stage: Stage, project: Path) -> Mapping[str, StageFile]:
 
 def _hash_now(file: Path) -> str:
     facts = file.stat()
-    return _hash_of_file(str(file), facts.st_size, str(facts.st_mtime_ns))
+    return _hash_of_file(str(file), facts.st_size, f"{facts.st_mtime_ns} {facts.st_ctime_ns}")
 
 
 def _variable(value: str | None) -> str:
     return NOT_SET if value is None else digest((value,))
+
+
+def _content_at_first(pattern: str, roots: SourceRoots) -> str | None:
+    return found_once(("read", pattern), lambda: _content_of_files(pattern, roots))
 
 
 def _content_of_files(pattern: str, roots: SourceRoots) -> str | None:
@@ -80,7 +92,7 @@ def _content(file: SourceFile) -> str:
     """A hash of the content of a file on this machine; in an object store, of the facts that tell it."""
     if file.path.startswith(OBJECT_STORE):
         return f"{file.bytes} {file.version}"
-    return _hash_of_file(file.path, file.bytes, file.version)
+    return _hash_now(Path(file.path))
 
 
 @lru_cache(maxsize=1024)

@@ -45,6 +45,12 @@ def imported_late(ctx, rows):
 
 
 @stage
+def of_file(ctx, rows):
+    with open(ctx.file("{times}")) as told:
+        return rows.selectExpr(told.read())
+
+
+@stage
 def by_workers(ctx, rows):
     from {helper} import times
 
@@ -54,18 +60,15 @@ def by_workers(ctx, rows):
 
     return rows.select(many("number").alias("number"))
 """
+TIMES = "times.txt"
 HELPER = "def times(number):\n    return 2 * number\n"
 SQL = "select 2 * number as number from rows"
 STAGES = {
     "rows": {"source": {"kind": "parquet", "path": "${lake}/raw/*.parquet", "splits": FILES}},
     "passed": {"inputs": {"rows": "forward"}},
 }
-READERS = {
-    "straight": {},
-    "imported_late": {},
-    "by_workers": {},
-    "of_sql": {"sql": "sql/late.sql"},
-}
+READERS = {"straight": {}, "imported_late": {}, "by_workers": {}, "of_sql": {"sql": "sql/late.sql"}}
+OF_FILE = {"files": ["times.txt"]}
 
 
 class Deployment:
@@ -73,15 +76,16 @@ class Deployment:
 
     def __init__(self, folder: Path, spark_remote: str, reader: str) -> None:
         helper = f"{folder.name}_helper"
-        self.made = SmallProject.make(folder, spark_remote, JOBS.format(helper=helper))
+        self.made = SmallProject.make(folder, spark_remote, JOBS.format(helper=helper, times=TIMES))
         self.texts = {
-            folder / f"{folder.name}.py": JOBS.format(helper=helper),
+            folder / f"{folder.name}.py": JOBS.format(helper=helper, times=TIMES),
             folder / f"{helper}.py": HELPER,
             folder / "sql" / "late.sql": SQL,
+            folder / TIMES: "2 * number AS number",
         }
         (folder / "sql").mkdir()
         self.deploy(2)
-        declared: dict[str, Any] = {"inputs": {"rows": "forward"}, **READERS[reader]}
+        declared: dict[str, Any] = {"inputs": {"rows": "forward"}, **READERS.get(reader, OF_FILE)}
         rows = {**STAGES["rows"], "output": {"type": "pipelined_bounded"}}
         self.pipeline: Pipeline = self.made.pipeline("edited", {**STAGES, "rows": rows, reader: declared})
         self.reader = reader
@@ -142,3 +146,14 @@ def test_what_is_deployed_between_stages_of_a_region_counts_from_the_next_run(de
         during.setattr(StageRunner, "run", behind(StageRunner.run, lambda: deployment.deploy(3)))
         assert deployment.numbers("one") == (every(2), {"one"})
     assert deployment.numbers("two") == (every(3), {"two"})
+
+
+def test_a_file_that_changes_while_a_function_may_read_it_is_read_again(tmp_path, spark_remote, monkeypatch, capsys):
+    deployment = Deployment(tmp_path, spark_remote, "of_file")
+    deploying = before(spark_engine.send_project, lambda: deployment.deploy(3))
+    with monkeypatch.context() as during:
+        during.setattr(spark_engine, "send_project", deploying)
+        assert deployment.numbers("one") == (every(3), {"one"})
+    assert "restart" in capsys.readouterr().out
+    deployment.deploy(2)
+    assert deployment.numbers("two") == (every(2), {"two"})

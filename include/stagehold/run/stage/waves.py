@@ -16,10 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagehold.errors import ReadChanged
 from stagehold.lake.commit.staging import STATE_FOLDER, StagedWave, WaveFiles
 from stagehold.lake.measure import PartitionMetrics
 from stagehold.lake.store.columns import STATE_GROUP, STATE_POSITION
 from stagehold.lake.store.file_sizing import FileSizer
+from stagehold.model.partition_set import PartitionSet
 from stagehold.model.pulse import Meter, Side
 from stagehold.model.records import DataFile, StatePart
 from stagehold.model.stage_state import StateShape
@@ -36,6 +38,8 @@ from stagehold.run.faults import Point, StatePoint
 from stagehold.run.functions.function_errors import reporting_queries
 from stagehold.run.functions.stage_inputs import Reading
 from stagehold.run.functions.state_frames import state_schema
+from stagehold.sources.declared_reads import changed_files
+from stagehold.sources.source_files import SourceRoots
 from stagehold.spark.session.result_settings import RESULT_SETTINGS
 from stagehold.spec.settings.run_settings import DeterminismPolicy
 
@@ -195,9 +199,17 @@ class Waves:
                     kept = self._keep(files)
                 counted = self._frames.counted(self._task.stage, files.partitions)
             seconds, writing = time.monotonic() - started, self._meter.spent(Side.WRITING) - writing
+            self._refuse_changed_files(files)
             written = WrittenWave(files, decisions, staged, kept, counted, seconds, seconds - writing)
             self._reach(Point.AFTER_WRITE, number)
         return written
+
+    def _refuse_changed_files(self, files: WaveFiles) -> None:
+        """:raises ReadChanged: a function that was called may have read something else than the wave's keys say"""
+        pipeline, roots = self._reading.pipeline, SourceRoots.of(self._workplace.settings)
+        for name in self._frames.reads:
+            if changed := changed_files(pipeline.stage(name), pipeline, roots):
+                raise ReadChanged(name, changed, f"{self._task.stage.name}[{PartitionSet(files.partitions)}]")
 
     def _finish(self, written: WrittenWave, schema: StructType) -> FinishedWave:
         """Measure, judge, publish and record a wave."""

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from stagehold.code.project import code_folders, find_modules_of, is_of_project, read_sql, source_digest
+from stagehold.code.project import CompiledHere, code_folders, find_modules_of, is_of_project, read_sql, source_digest
 from stagehold.code.project_archive import ProjectArchive, archive_of
 from stagehold.code.sql_job import bound_values, is_sql, statements
 from stagehold.code.sql_text import is_dynamic, names_in, with_arguments, with_views
@@ -158,19 +157,20 @@ def _are_of_another(project: Path) -> bool:
 
 
 def _note_imported(project: Path) -> None:
-    """Note what modules that were imported meanwhile are made of. That is asked for every call of a function, of a
-    thousand modules, so paths are compared as texts.
+    """Note what modules that were imported meanwhile are made of, also those that functions of an earlier project have
+    imported when they were called. That is asked for every call of a function, of a thousand modules, so paths are
+    compared as texts.
     """
     own = str(project)
     for name, module in sys.modules.copy().items():  # in one step, since other threads import meanwhile
-        file = None if name in _imported else getattr(module, "__file__", None)
-        if file and is_of_project(file, own) and (digest := _digest_of(module) or _digest_now(name)):
-            _imported[name] = digest
-
-
-def _digest_of(module: ModuleType) -> str | None:
-    """Of what was compiled; None for a module that somebody else imported."""
-    return getattr(getattr(module, "__loader__", None), "digest", None)
+        if name in _imported:
+            continue
+        loader, file = getattr(module, "__loader__", None), getattr(module, "__file__", None)
+        compiled = loader.digest if isinstance(loader, CompiledHere) else None
+        if compiled is None and file and is_of_project(file, own):
+            compiled = _digest_now(name)  # somebody else has imported it
+        if compiled is not None:
+            _imported[name] = compiled
 
 
 def _digest_now(name: str) -> str | None:
