@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from stagehold.lake.commit.delta_log import table_exists
 from stagehold.lake.commit.staging import StagedWave
 from stagehold.lake.read import partition_of_file, read_partitions, recorded_schema
 from stagehold.lake.store.columns import (
@@ -213,6 +214,17 @@ def fingerprints(spark: SparkSession, records: Sequence[PartitionRecord]) -> dic
     found = _rows(content.frame(spark).groupBy(PARTITION).agg(*_numbered(content.aggregates())))
     each = (content.metrics(record.partition, found.get(record.partition)) for record in records)
     return {metrics.partition: metrics.fingerprint for metrics in each}
+
+
+def read_log(spark: SparkSession, table: str) -> None:
+    """Have Spark read a file of the table's log; none of a folder that is no table, as a savepoint's elsewhere.
+
+    :raises Exception: what keeps it from that
+    """
+    if not table_exists(table):
+        return
+    log = spark.read.format("binaryFile").option("pathGlobFilter", "*.json").load(f"{spark_uri(table)}/_delta_log")
+    log.selectExpr("hash(content)").limit(1).collect()
 
 
 def state_fingerprints(spark: SparkSession, records: Sequence[PartitionRecord], name: str) -> dict[int, str]:

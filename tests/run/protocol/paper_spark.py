@@ -164,6 +164,9 @@ class PaperSession:
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]:
         return {record.partition: _metrics(record.partition, rows_of(record)).fingerprint for record in records}
 
+    def read_log(self, table: str) -> None:
+        raise AssertionError(f"{table} was read by its records")
+
 
 @dataclass
 class PaperEngine:

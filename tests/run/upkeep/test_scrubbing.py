@@ -46,6 +46,9 @@ class Reader:
         self.meanwhile()
         return {record.partition: "c-0-0-0" if record.partition == BAD else record.fingerprint for record in records}
 
+    def read_log(self, table: str) -> None:
+        raise AssertionError(f"{table} was read by its records")
+
 
 @dataclass(frozen=True)
 class Scene:

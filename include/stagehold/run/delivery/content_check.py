@@ -42,13 +42,32 @@ def _differing(records: list[PartitionRecord], session: Fingerprints) -> list[Mi
     after the other.
     """
     try:
-        measured = session.fingerprints(records)
+        return _unlike(records, session)
     except Exception as error:
         if translate(error) is not None:
             raise
-        if len(records) == 1:
-            return [(records[0], None)]
-        return [bad for record in records for bad in _differing([record], session)]
+        if len(records) > 1:
+            return [bad for record in records for bad in _differing([record], session)]
+    return _read_once_more(records[0], session)
+
+
+def _read_once_more(record: PartitionRecord, session: Fingerprints) -> list[Mismatch]:
+    """The record if its data cannot be read again, though its table's log can: keys that ran out, a store or an
+    executor that is away, say nothing of the data.
+
+    :raises Exception: what keeps Spark from reading anything there
+    """
+    session.read_log(record.table)
+    try:
+        return _unlike([record], session)
+    except Exception as error:
+        if translate(error) is not None:
+            raise
+        return [(record, None)]
+
+
+def _unlike(records: Sequence[PartitionRecord], session: Fingerprints) -> list[Mismatch]:
+    measured = session.fingerprints(records)
     return [
         (record, measured[record.partition])
         for record in records

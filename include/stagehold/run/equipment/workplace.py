@@ -108,6 +108,8 @@ class Fingerprints(Protocol):
     """Reads what is recorded."""
 
     def fingerprints(self, records: Sequence[PartitionRecord]) -> Mapping[int, str]: ...
+    def read_log(self, table: str) -> None:
+        """:raises Exception: not even the log of the table can be read"""
 
 
 class Session(Fingerprints, Protocol):

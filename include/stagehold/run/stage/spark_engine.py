@@ -33,6 +33,7 @@ from stagehold.lake.measure import (
     fingerprints,
     measure,
     observing,
+    read_log,
     state_fingerprints,
 )
 from stagehold.lake.store.location import TableLocation
@@ -230,6 +231,9 @@ class SparkStageSession:
         for name in sorted({part.name for record in records for part in record.kept}):
             found |= _other_state(name, records, state_fingerprints(spark, records, name))
         return found
+
+    def read_log(self, table: str) -> None:
+        read_log(measuring_session(self._spark), table)
 
     def _recorded(self, content: RecordedContent) -> DataFrame:
         files = [file for record in content.records for file in record.files]
