@@ -16,6 +16,7 @@ from pathlib import Path
 from signal import SIGINT, SIGQUIT
 from unittest.mock import patch
 
+from fuzz.chaos.deploys import deploy
 from fuzz.chaos.turmoil import NEVER_SAID, Turmoil
 from tests.conftest import QUICK_JAVA, free_port
 from tests.lake.slow_store import Proxy, Trouble, counted_store
@@ -32,6 +33,7 @@ LONGEST_BURST = 5.0  # seconds, of the minute that calls are tried for
 LONGEST_OUTAGE = 12.0  # an attempt waits for ten
 MOST_OF_A_RUN = 10.0
 OFTEN = 5  # beside 20 of all faults that happen everywhere
+SOMETIMES = 2
 LEDGER, STORAGE = "cannot be used now", "storage_denied"  # what a run may end with, so that the next try goes on
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 Faults = dict[Callable[[Turmoil], None], int]
@@ -39,7 +41,7 @@ Faults = dict[Callable[[Turmoil], None], int]
 
 @dataclass(frozen=True)
 class Backend:
-    """``faults`` are those that can happen there alone, and how likely each is beside the others."""
+    """``faults`` happen beside those that need nothing but a worker, each as likely as its number says."""
 
     bench: Workbench
     faults: Faults = field(default_factory=dict)
@@ -49,7 +51,7 @@ class Backend:
 def on_this_machine(folder: Path) -> Iterator[Backend]:
     bench = _bench(folder)
     with spark_server(bench.settings):
-        yield Backend(bench)
+        yield Backend(bench, {deploy: SOMETIMES})
 
 
 @contextmanager
@@ -71,7 +73,7 @@ def in_a_bucket(folder: Path) -> Iterator[Backend]:
         os.environ.update(way_to(proxy.address) if GIVEN_STORE else way_by_role(proxy.address, folder / "pod"))
         bench = Workbench(replace(bench.settings, lake=new_lake()))
         started.enter_context(spark_server(bench.settings))
-        yield Backend(bench, faults | {partial(burst, proxy): OFTEN})
+        yield Backend(bench, faults | {partial(burst, proxy): OFTEN, deploy: SOMETIMES})
 
 
 @contextmanager
@@ -82,7 +84,7 @@ def on_a_cluster(folder: Path) -> Iterator[Backend]:
         cluster = started.enter_context(standalone_cluster(place))
         bench = Workbench(replace(bench.settings, spark_master=cluster.master))
         started.enter_context(spark_server(bench.settings))
-        yield Backend(bench, faults | {partial(lose_worker, cluster): OFTEN, renew_token: OFTEN})
+        yield Backend(bench, faults | {partial(lose_worker, cluster): OFTEN, renew_token: OFTEN, deploy: SOMETIMES})
 
 
 BACKENDS = {"folder": on_this_machine, "bucket": in_a_bucket, "cluster": on_a_cluster}
