@@ -40,6 +40,13 @@ def found_once(what: Hashable, find: Callable[[], Found]) -> Found:
     return known[what]  # type: ignore[no-any-return]
 
 
+def look_anew(kind: str) -> None:
+    """Forget what was found within `unchanging_files` under names that begin with ``kind``."""
+    known = _KNOWN.get() or {}
+    for what in [what for what in known if isinstance(what, tuple) and what[0] == kind]:
+        del known[what]
+
+
 def content_of(path: Path) -> bytes:
     return found_once(("content", str(path)), path.read_bytes)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from stagehold.code.side_reads import SideRead
-from stagehold.code.unchanging_files import found_once
+from stagehold.code.unchanging_files import found_once, look_anew
 from stagehold.errors import ReadMissing, UndeclaredRead
 from stagehold.lake.commit.delta_log import open_table, table_exists
 from stagehold.lake.store.location import OBJECT_STORE
@@ -27,6 +27,7 @@ from stagehold.spec.pipeline import Pipeline, Stage
 from stagehold.spec.settings.reads import Reads
 from stagehold.spec.yaml import read_document
 
+READ = "read"  # how names of declared files begin, in what is found once
 NOT_SET = "not set"  # in place of a hash
 READS_FIELDS = {ReadKind.ENV: "env", ReadKind.FILE: "files", ReadKind.TABLE: "tables"}  # of `reads`
 INSTEAD = {ReadKind.ENV: "NAME", ReadKind.FILE: "PATH", ReadKind.TABLE: "TABLE"}  # of what nobody knows yet
@@ -39,8 +40,9 @@ def declared_reads(
     """Every read that the stage declares, each with a hash of what it is now. Values of variables go into nothing but
     the hash.
 
-    Within `unchanging_files` files are what they are when they are first asked for; `changed_files` tells of those that
-    changed later. A table that changes before the function reads it is found by the next plan: versions only grow.
+    Within `unchanging_files` files are what they are when they are first asked for, or behind `look_at_reads_anew`;
+    `changed_files` tells of those that changed later. A table that changes before the function reads it is found by the
+    next plan: versions only grow.
 
     :raises ReadMissing: a path matches no file, or there is no such table
     """
@@ -63,6 +65,11 @@ def changed_files(stage: Stage, pipeline: Pipeline, roots: SourceRoots) -> tuple
     return tuple(path for path in files if _content_of_files(path, roots) != _content_at_first(path, roots))
 
 
+def look_at_reads_anew() -> None:
+    """For a plan of stages that may read what others have written since the last one."""
+    look_anew(READ)
+
+
 def stage_files(stage: Stage, project: Path) -> Mapping[str, StageFile]:
     """The `files` of a stage by path, each with the name under which workers have its content."""
     places = {path: project / path for path in stage.files}
@@ -79,7 +86,7 @@ def _variable(value: str | None) -> str:
 
 
 def _content_at_first(pattern: str, roots: SourceRoots) -> str | None:
-    return found_once(("read", pattern), lambda: _content_of_files(pattern, roots))
+    return found_once((READ, pattern), lambda: _content_of_files(pattern, roots))
 
 
 def _content_of_files(pattern: str, roots: SourceRoots) -> str | None:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from tests.run.small_project import FILES, ROWS, SmallProject, values_of
 
+from stagehold.lake.commit.staging import WaveFiles
 from stagehold.run.stage import spark_engine
 from stagehold.run.stage.runner import StageRunner
+from stagehold.run.stage.spark_engine import SparkStageSession
 from stagehold.spec.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark
@@ -150,10 +152,25 @@ def test_what_is_deployed_between_stages_of_a_region_counts_from_the_next_run(de
 
 def test_a_file_that_changes_while_a_function_may_read_it_is_read_again(tmp_path, spark_remote, monkeypatch, capsys):
     deployment = Deployment(tmp_path, spark_remote, "of_file")
-    deploying = before(spark_engine.send_project, lambda: deployment.deploy(3))
+    written = SparkStageSession.write
+
+    def deploying(session: SparkStageSession, frame: Any, files: WaveFiles, *more: Any) -> Any:
+        if files.location.stage == deployment.reader:
+            deployment.deploy(3)
+        return written(session, frame, files, *more)
+
     with monkeypatch.context() as during:
-        during.setattr(spark_engine, "send_project", deploying)
+        during.setattr(SparkStageSession, "write", deploying)
         assert deployment.numbers("one") == (every(3), {"one"})
     assert "restart" in capsys.readouterr().out
     deployment.deploy(2)
     assert deployment.numbers("two") == (every(2), {"two"})
+
+
+def test_a_stage_reads_the_file_that_the_one_before_it_has_written(tmp_path, spark_remote, monkeypatch, capsys):
+    deployment = Deployment(tmp_path, spark_remote, "of_file")
+    with monkeypatch.context() as during:
+        during.setattr(StageRunner, "run", behind(StageRunner.run, lambda: deployment.deploy(3)))
+        assert deployment.numbers("one") == (every(3), {"one"})
+    assert "restart" not in capsys.readouterr().out
+    assert deployment.numbers("two") == (every(3), {"one"})

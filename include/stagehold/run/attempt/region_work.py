@@ -44,6 +44,7 @@ from stagehold.run.planning.restoring import HEALED, what_was_released
 from stagehold.run.planning.task import RegionOutcome, RegionTask
 from stagehold.run.stage.runner import StageRunner
 from stagehold.sources.attempt_sources import Listing, Sources, is_incremental
+from stagehold.sources.declared_reads import look_at_reads_anew
 from stagehold.spec.pipeline import Stage
 from stagehold.spec.settings.run_settings import VerifyPolicy
 
@@ -213,7 +214,10 @@ class RegionWork:
         return self._planned(done).within(self.task.region.stages, self.task.share)
 
     def _planned(self, done: Sequence[str] = ()) -> ResumePlan:
-        """The plan of all shares of the region."""
+        """The plan of all shares of the region, by what is in the files that its stages read now: a stage before, or
+        one that was healed, may have written them.
+        """
+        look_at_reads_anew()
         stages = tuple(name for name in self.task.region.stages if name not in done)
         return self._view.plan_region(stages, self.task.only)
 
