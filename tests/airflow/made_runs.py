@@ -209,6 +209,19 @@ def end_dag_run(dag_id: str, run_id: str) -> None:
         _set_states(found, {}, "success", session)
 
 
+def forget_asset(name: str) -> None:
+    """Airflow has seen no event of it."""
+    from airflow.models.asset import AssetAliasModel, AssetModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete, select
+
+    with create_session() as session:
+        for alias in session.scalars(select(AssetAliasModel).where(AssetAliasModel.name == name)):
+            alias.assets.clear()
+        session.flush()
+        session.execute(delete(AssetModel).where(AssetModel.name == name))
+
+
 def begin_attempt(run: HalfDone, stage: str, seconds: float) -> Lease:
     """Another one, as if a process had begun it and then said nothing more: it has its lease for so long. Airflow has
     not heard that it died.

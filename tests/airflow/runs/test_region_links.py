@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
-from tests.airflow.made_runs import make_dag_run
+from tests.airflow.made_runs import forget_asset, make_dag_run
 from tests.airflow.test_mapped import mapped_dag  # noqa: F401
 
 from stagehold.ledger.ledger import Ledger
@@ -58,6 +58,7 @@ def test_a_published_table_links_to_its_asset_once_there_is_one(api, bearer, hal
     from airflow.models.asset import AssetModel
     from airflow.utils.session import create_session
 
+    forget_asset("marts.top_orders")  # other tests may have left it
     with create_session() as session:
         made = AssetModel(name="marts.top_orders", uri="file:///lake/marts/top_orders")
         session.add(made)

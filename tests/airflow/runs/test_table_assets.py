@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.airflow.made_runs import make_dag_run
+from tests.airflow.made_runs import forget_asset, make_dag_run
 
 from stagehold.settings import load_settings
 
@@ -19,21 +19,11 @@ DAG, TABLE = "shipping_priority", "marts.top_orders"
 @pytest.fixture
 def run_id(synced_airflow) -> Iterator[str]:
     """Of a run that is still to start, in an Airflow that has seen no event of the table."""
-    from airflow.models.asset import AssetAliasModel, AssetModel
-    from airflow.utils.session import create_session
-    from sqlalchemy import delete, select
-
     made = f"first-{uuid4().hex[:8]}"
     make_dag_run(DAG, made, {}, state="running")
-    for _ in range(2):
-        with create_session() as session:
-            for alias in session.scalars(select(AssetAliasModel).where(AssetAliasModel.name == TABLE)):
-                alias.assets.clear()
-            session.flush()
-            session.execute(delete(AssetModel).where(AssetModel.name == TABLE))
-        if made:
-            yield made
-            made = ""
+    forget_asset(TABLE)
+    yield made
+    forget_asset(TABLE)
 
 
 def started(run_id: str) -> None:

@@ -11,10 +11,10 @@ import { textOf, withTexts } from "../texts.js";
 export const KINDS = withTexts("kind", {
   failing: { mark: "✕", palette: "failed", solid: true },
   blocked: { mark: "✕", palette: "failed", solid: false },
-  overdue: { mark: "!", palette: "warning", solid: true },
+  overdue: { mark: "!", palette: "warning", solid: false },
   waived: { mark: "≈", palette: "warning", solid: false },
   stale: { mark: "↻", palette: "warning", solid: false },
-  running: { mark: "▸", palette: "running", solid: true },
+  running: { mark: "▸", palette: "running", solid: false },
   never_run: { mark: "·", palette: "gray", solid: false },
   hidden: { mark: "–", palette: "gray", solid: false },
   current: { mark: "✓", palette: "success", solid: false },
