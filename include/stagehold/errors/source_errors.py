@@ -45,7 +45,7 @@ class ReadChanged(SourceError, Transient):
         super().__init__(
             f"Stage {stage} reads {', '.join(files)}, which changed while {partitions} was computed, so nobody can "
             "say which content its rows come from. Nothing of that wave is published, and what was published before it "
-            "stays. The next attempt reads what is there then; `stagehold resume` begins it."
+            f"stays. The next attempt reads what is there then. Let nobody write there meanwhile, {AGAIN}"
         )
 
 
