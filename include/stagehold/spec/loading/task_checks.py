@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from stagehold.code.project import Function, functions, load_module
 from stagehold.model.graph import fused
 from stagehold.model.units import AUTO
 from stagehold.spec.draft import Draft
 from stagehold.spec.form import show
-from stagehold.spec.loading.executor_checks import check_executor_config
 from stagehold.spec.loading.named_code import job_problem
 from stagehold.spec.pipeline import Exchange
 from stagehold.spec.settings.airflow_settings import CALLBACKS, OF_SLOTS, OF_THE_ORDER, TaskSettings
@@ -119,13 +120,20 @@ def _cut_differently(draft: Draft, region: Sequence[str]) -> str | None:
     return None
 
 
+def _check_executor_config(config: Mapping[str, JsonValue] | None, path: FieldPath) -> Iterator[Problem]:
+    if config:
+        from stagehold.spec.loading.executor_checks import check_executor_config  # few pipelines have any
+
+        yield from check_executor_config(config, path)
+
+
 def check_airflow(draft: Draft) -> Iterator[Problem]:
     """Whether `airflow:` of a pipeline and its stages can be done: callbacks are there, and nothing is said twice."""
     sections: dict[FieldPath, TaskSettings] = {("airflow",): draft.form.airflow}
     sections |= {("stages", name, "airflow"): stage.airflow for name, stage in draft.stages.items()}
     for path, section in sections.items():
         yield from _check_slots(section, path, draft)
-        yield from check_executor_config(section.executor_config or {}, (*path, "executor_config"))
+        yield from _check_executor_config(section.executor_config, (*path, "executor_config"))
         for field in CALLBACKS:
             yield from _check_callbacks(getattr(section, field, ()), (*path, field), draft.project)
     runs = draft.form.airflow.max_active_runs
