@@ -17,6 +17,7 @@ def deploy(turmoil: Turmoil) -> None:
     """
     subject, random = turmoil.subject, turmoil.random
     if not isinstance(subject, Toy):
+        turmoil.tell("deploy", "of code that has one version", hit=False)
         return
     turmoil.renew_input()
     before, deployed, worker = subject.times, 0, turmoil.start()

@@ -12,7 +12,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from stagehold.code.bindings import (
@@ -296,11 +295,11 @@ def calls_of(job: str, project: Path) -> tuple[CodeCall, ...]:
 
 
 def _calls(statement: ast.stmt, module: Module, project: Path) -> Iterator[CodeCall]:
-    file = module.path.relative_to(project).as_posix()
+    file, every = module.path.relative_to(project).as_posix(), lines_of(module.path)
     for node in ast.walk(statement):
         if isinstance(node, ast.Call):
             for name, first in _names(node):
-                lines = lines_of(module.path)[first - 1 : max(first, node.end_lineno or first)]
+                lines = every[first - 1 : max(first, node.end_lineno or first)]
                 yield CodeCall(name, file, first, lines[0].strip(), any(SILENT in line for line in lines))
 
 
@@ -318,9 +317,4 @@ def _names(call: ast.Call) -> Iterator[tuple[str, int]]:
 
 
 def lines_of(path: Path) -> Sequence[str]:
-    return _lines(text_in_file(path))
-
-
-@lru_cache(maxsize=256)
-def _lines(text: str) -> Sequence[str]:
-    return text.splitlines()
+    return found_once(("lines", str(path)), lambda: text_in_file(path).splitlines())

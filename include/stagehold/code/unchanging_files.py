@@ -23,7 +23,8 @@ def unchanging_files() -> Iterator[None]:
     Threads have it that are started with a copy of the context. In others, and for files that are looked at for the
     first time when they have changed, it is what they are then.
     """
-    token = _KNOWN.set({} if _KNOWN.get() is None else _KNOWN.get())
+    around = _KNOWN.get()
+    token = _KNOWN.set({} if around is None else around)
     try:
         yield
     finally:

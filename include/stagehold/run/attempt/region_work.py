@@ -214,9 +214,7 @@ class RegionWork:
         return self._planned(done).within(self.task.region.stages, self.task.share)
 
     def _planned(self, done: Sequence[str] = ()) -> ResumePlan:
-        """The plan of all shares of the region, by what is in the files that its stages read now: a stage before, or
-        one that was healed, may have written them.
-        """
+        """The plan of all shares of the region, by the files that its stages read now: one before may write them."""
         look_at_reads_anew()
         stages = tuple(name for name in self.task.region.stages if name not in done)
         return self._view.plan_region(stages, self.task.only)
